@@ -1,0 +1,1 @@
+"""pams-parallel."""
