@@ -1,1 +1,67 @@
-"""pams-parallel."""
+"""A process-parallel runner for PAMS with the results of the sequential one, bit for bit.
+
+```
+                     main                                  ║              worker
+                                                           ║
+settings ─▶ runner ─▶ planner ─▶ codec: encode ── bytes ──▶║──▶ codec: decode ─▶ replica ─▶ submit_orders
+               ▲                                           ║                                    │
+               └── applier ◀── codec: decode ◀── bytes ────║◀── codec: encode ◀─ orders, PRNG, ─┘
+                     │                                     ║                     listed values
+                     ▼
+              agents, orders
+```
+"""  # noqa: E501 - a drawing
+
+from importlib.metadata import version
+
+from ._codec import CodecBackend, DillBackend, PickleBackend, References, ReferenceTable, TaskCodec
+from ._runner import MultiProcessAgentParallelRunner
+from ._synced import SyncedAttributesMixin
+from .exceptions import (
+    ChunkingError,
+    CodecNotInstalledError,
+    DecodeError,
+    EncodeError,
+    LoggerStateError,
+    PamsParallelError,
+    RemoteAgentError,
+    SettingsError,
+    SyncedAttributesError,
+    UnknownReferenceError,
+    WorkerDiedError,
+    WorkerError,
+    WorkerInitializerError,
+    WorkerStartError,
+    WorkerTaskError,
+    WorkerTraceback,
+)
+
+__version__ = version("pams-parallel")
+
+__all__ = [
+    "ChunkingError",
+    "CodecBackend",
+    "CodecNotInstalledError",
+    "DecodeError",
+    "DillBackend",
+    "EncodeError",
+    "LoggerStateError",
+    "MultiProcessAgentParallelRunner",
+    "PamsParallelError",
+    "PickleBackend",
+    "ReferenceTable",
+    "References",
+    "RemoteAgentError",
+    "SettingsError",
+    "SyncedAttributesError",
+    "SyncedAttributesMixin",
+    "TaskCodec",
+    "UnknownReferenceError",
+    "WorkerDiedError",
+    "WorkerError",
+    "WorkerInitializerError",
+    "WorkerStartError",
+    "WorkerTaskError",
+    "WorkerTraceback",
+    "__version__",
+]

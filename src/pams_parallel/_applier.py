@@ -1,0 +1,103 @@
+"""From a worker's result to the agent of main."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class ReceivedAttributes(dict[str, object]):
+    """The listed attributes that came back from a worker: name to value.
+
+    Attributes:
+        deleted: listed names that the agent no longer has.
+    """
+
+    def __init__(self, values: Mapping[str, object], deleted: tuple[str, ...] = ()) -> None:
+        super().__init__(values)
+        self.deleted = deleted
+
+
+@dataclass(slots=True)
+class AgentResult:
+    """What came of asking an agent, as objects of main.
+
+    Attributes:
+        agent: the agent of main.
+        orders: what it returned.
+        calls: its writes to loggers: logger, method, positional and keyword arguments.
+        prng_state: the state of its generator, in the form that ``setstate`` takes; None when it
+            has none.
+        names: its listed attributes.
+        attributes: what came back of them.
+        lost: objects of main of which changes in the worker did not come back, and the names.
+        fundamentals_until: see ``AgentReport``.
+    """
+
+    agent: Any
+    orders: Any
+    calls: list[tuple[object, str, tuple[object, ...], dict[str, object]]]
+    prng_state: Any
+    names: tuple[str, ...]
+    attributes: ReceivedAttributes
+    lost: tuple[tuple[object, tuple[str, ...]], ...] = ()
+    fundamentals_until: int | None = None
+
+
+def apply_result(
+    result: AgentResult,
+    receive_attributes: Callable[[Any, ReceivedAttributes], None],
+    receive_orders: Callable[[Any, Any, Any], Any],
+) -> Any:
+    """Bring a result to its agent: log calls, listed attributes, then PRNG state and orders.
+
+    When a hook, a setter or the logger raises, the attributes and the generator of this agent are
+    as before; what a logger has been told cannot be taken back.
+
+    Args:
+        result: what came from the worker.
+        receive_attributes: sets the listed attributes; called only if there are listed names.
+        receive_orders: sets the state of the generator and returns the orders to handle.
+
+    Returns:
+        The orders to handle.
+    """
+    for logger, method, args, kwargs in result.calls:
+        getattr(logger, method)(*args, **kwargs)
+    agent = result.agent
+    before = dict(vars(agent)) if hasattr(agent, "__dict__") else None
+    prng = getattr(agent, "prng", None)
+    prng_before = prng.getstate() if hasattr(prng, "getstate") else None
+    try:
+        if result.names:
+            receive_attributes(agent, result.attributes)
+        return receive_orders(agent, result.orders, result.prng_state)
+    except BaseException:
+        if before is not None:
+            vars(agent).clear()
+            vars(agent).update(before)
+        if prng_before is not None:
+            prng.setstate(prng_before)
+        raise
+
+
+def set_attributes(agent: object, attributes: Mapping[str, object]) -> None:
+    """Set the values on the agent with ``setattr``, and delete what the worker's agent lacks.
+
+    Doing it again changes nothing. What is to be deleted and is not there, or is only the class's,
+    is left alone.
+    """
+    for name, value in attributes.items():
+        setattr(agent, name, value)
+    for name in getattr(attributes, "deleted", ()):
+        try:
+            delattr(agent, name)
+        except AttributeError:  # already gone, or never the agent's own
+            continue
+
+
+def set_prng_state(agent: Any, state: Any) -> None:
+    """Bring the agent's generator to a state."""
+    if state is not None:
+        agent.prng.setstate(state)

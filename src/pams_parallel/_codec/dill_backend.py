@@ -1,0 +1,195 @@
+"""The backend for lambdas, closures, nested classes and classes of ``__main__``."""
+
+from __future__ import annotations
+
+import copyreg
+import importlib
+import io
+import pickle
+from collections import ChainMap
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Final, NamedTuple, cast
+
+from ..exceptions import CodecNotInstalledError
+from . import class_carrier
+from .protocol import References
+from .references import ReferenceTable
+
+PROTOCOL: Final = 5
+# First word of the persistent id of a class; ids of the reference table are never such tuples.
+_CLASS: Final = "pams_parallel class"
+_NO_REFERENCES: Final = ReferenceTable(())
+
+
+class DillBackend:
+    """dill, with classes carried as references.
+
+    Functions travel by value, with the closure they have; those of ``__main__`` find their globals
+    in the worker's ``__main__``, and what that lacks (in a notebook, all) comes along. A class
+    that cannot be imported is defined once in a worker and is the same class ever after; on the
+    way back it is main's own class.
+
+    Needs dill: ``pip install pams-parallel[dill]``. Slower than pickle, which suffices for all
+    that has an importable name.
+    """
+
+    name = "dill"
+
+    def __init__(self) -> None:
+        """Import dill.
+
+        Raises:
+            CodecNotInstalledError: it is not installed.
+        """
+        _import_dill()
+
+    def dumps(self, obj: object, references: References) -> bytes:
+        """Turn an object graph to bytes."""
+        return pickle.dumps(_Writer().write(obj, references), PROTOCOL)
+
+    def loads(self, data: bytes, references: References) -> object:
+        """Turn bytes back to an object graph."""
+        return _read(cast("_Payload", pickle.loads(data)), references)
+
+
+class _Payload(NamedTuple):
+    """What a dump consists of: bytes of dill, and what must be there before they are loaded.
+
+    Attributes:
+        body: the object graph.
+        classes: key, shape and content of the classes that it refers to, bases first.
+        main_globals: encoded globals of ``__main__`` that its functions use.
+    """
+
+    body: bytes
+    classes: list[tuple[str, class_carrier.Shape, bytes]]
+    main_globals: dict[str, bytes]
+
+
+class _Writer:
+    """Writes one payload, and collects the classes and globals that it needs on the way."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type] = {}
+        self._globals: dict[str, object] = {}
+
+    def write(self, obj: object, references: References) -> _Payload:
+        body = self._dump(obj, references)
+        classes: dict[str, tuple[class_carrier.Shape, bytes]] = {}
+        main_globals: dict[str, bytes] = {}
+        # Writing a class or a global may need further ones, until there is nothing new.
+        while (keys := self._classes.keys() - classes.keys()) or (
+            self._globals.keys() - main_globals.keys()
+        ):
+            for key in keys:
+                cls = self._classes[key]
+                shape = class_carrier.shape_of(cls, lambda part: self._dump(part, _NO_REFERENCES))
+                content = self._dump(class_carrier.content_of(cls), _NO_REFERENCES)
+                classes[key] = (shape, content)
+            for name in self._globals.keys() - main_globals.keys():
+                main_globals[name] = self._dump_global(self._globals[name])
+        ordered = sorted(classes, key=lambda key: len(self._classes[key].__mro__))
+        return _Payload(body, [(key, *classes[key]) for key in ordered], main_globals)
+
+    def _dump(self, obj: object, references: References) -> bytes:
+        buffer = io.BytesIO()
+        _pickler_class()(buffer, references, self).dump(obj)
+        return buffer.getvalue()
+
+    def _dump_global(self, value: object) -> bytes:
+        try:
+            return self._dump(value, _NO_REFERENCES)
+        except Exception:  # a lock, a file: a worker that has its own is served, one that has not
+            return b""  # gets a NameError that names it
+
+    def class_id(self, cls: type) -> tuple[str, str] | None:
+        """Return the persistent id of a class that cannot be imported, else None."""
+        if class_carrier.is_importable(cls):
+            return None
+        key = class_carrier.key_of(cls)
+        self._classes.setdefault(key, cls)
+        return (_CLASS, key)
+
+    def note_function(self, function: Any) -> None:
+        """Remember the globals of ``__main__`` that a function uses."""
+        self._globals.update(class_carrier.main_globals_of(function))
+
+
+def _read(payload: _Payload, references: References) -> object:
+    new: list[tuple[type, bytes]] = []
+    for key, shape, content in payload.classes:
+        cls = class_carrier.find_class(key, shape)
+        if cls is None:
+            cls = class_carrier.make_class(key, shape, lambda data: _load(data, _NO_REFERENCES))
+            new.append((cls, content))
+    for cls, content in new:
+        class_carrier.fill_class(cls, _load(content, _NO_REFERENCES))
+    for name, data in payload.main_globals.items():
+        if data and not class_carrier.has_main_global(name):
+            class_carrier.set_main_global(name, _load(data, _NO_REFERENCES))
+    return _load(payload.body, references)
+
+
+def _load(data: bytes, references: References) -> object:
+    return _unpickler_class()(io.BytesIO(data), references).load()
+
+
+def _import_dill() -> Any:
+    """Import dill, the only place that does."""
+    try:
+        return importlib.import_module("dill")
+    except ImportError as error:
+        raise CodecNotInstalledError(
+            "codec", "'dill'", "an installed codec", "pams-parallel[dill]"
+        ) from error
+
+
+_made: dict[str, type] = {}
+
+
+def _pickler_class() -> Any:
+    """Return our pickler; made when dill is first needed."""
+    if "pickler" in _made:
+        return _made["pickler"]
+    base = _import_dill().Pickler
+
+    class Pickler(base):  # type: ignore[misc]  # dill is not typed
+        def __init__(self, buffer: io.BytesIO, references: References, writer: _Writer) -> None:
+            super().__init__(buffer, protocol=PROTOCOL, byref=False, recurse=False)
+            self._references = references
+            self._writer = writer
+            reducers = cast("Any", ForkingPickler)._extra_reducers
+            self.dispatch_table = ChainMap(reducers, copyreg.dispatch_table)
+
+        def persistent_id(self, obj: object) -> object | None:
+            pid = self._references.persistent_id(obj)
+            if pid is not None:
+                return pid
+            if isinstance(obj, type):
+                return self._writer.class_id(obj)
+            if type(obj) is class_carrier.FUNCTION:
+                self._writer.note_function(obj)
+            return None
+
+    _made["pickler"] = Pickler
+    return Pickler
+
+
+def _unpickler_class() -> Any:
+    """Return our unpickler; made when dill is first needed."""
+    if "unpickler" in _made:
+        return _made["unpickler"]
+    base = _import_dill().Unpickler
+
+    class Unpickler(base):  # type: ignore[misc]  # dill is not typed
+        def __init__(self, buffer: io.BytesIO, references: References) -> None:
+            super().__init__(buffer)
+            self._references = references
+
+        def persistent_load(self, pid: Any) -> object:
+            if isinstance(pid, tuple) and pid[:1] == (_CLASS,):
+                return class_carrier.class_of(pid[1])
+            return self._references.persistent_load(pid)
+
+    _made["unpickler"] = Unpickler
+    return Unpickler

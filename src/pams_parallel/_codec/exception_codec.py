@@ -1,0 +1,117 @@
+"""Exceptions of agents: they arrive with type, text, attributes and the worker's traceback.
+
+Pickle rebuilds an exception by calling its class with ``args``, which fails for every constructor
+with other parameters. Here the constructor is only called when it gives the same ``args`` again.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, cast
+
+from .._messages import ExceptionImage
+from ..exceptions import RemoteAgentError, WorkerTraceback
+from .protocol import CodecBackend, References
+
+
+def encode_exception(
+    backend: CodecBackend, error: BaseException, references: References
+) -> ExceptionImage:
+    """Describe an exception; attributes that cannot be encoded are left behind."""
+    data, problem = None, ""
+    try:
+        data = backend.dumps(_reduced(error, vars(error)), references)
+    except Exception:  # any error of a user's reducer: try with what can be encoded
+        try:
+            state = {
+                name: value
+                for name, value in vars(error).items()
+                if _can_encode(backend, value, references)
+            }
+            data = backend.dumps(_reduced(error, state), references)
+        except Exception as failure:
+            problem = f"{type(failure).__name__}: {failure}"
+    return ExceptionImage(
+        type_name=qualified_name(type(error)),
+        text=safe_text(error),
+        traceback=format_traceback(error),
+        data=data,
+        problem=problem,
+    )
+
+
+def decode_exception(
+    backend: CodecBackend, image: ExceptionImage, agent: str, references: References
+) -> BaseException:
+    """Return the exception, or a ``RemoteAgentError`` when it cannot be rebuilt as it was."""
+    cause = WorkerTraceback(image.traceback)
+    problem = image.problem
+    if image.data is not None:
+        try:
+            error = _rebuilt(backend.loads(image.data, references))
+            if qualified_name(type(error)) == image.type_name and safe_text(error) == image.text:
+                error.__cause__ = cause
+                return error
+            problem = f"it came out as {qualified_name(type(error))}: {safe_text(error)}"
+        except Exception as failure:
+            problem = f"{type(failure).__name__}: {failure}"
+    remote = RemoteAgentError(agent, image.type_name, image.text, image.traceback, problem)
+    remote.__cause__ = cause
+    return remote
+
+
+def _reduced(error: BaseException, state: dict[str, object]) -> tuple[object, ...]:
+    """Return what an exception is rebuilt from."""
+    cls = type(error)
+    by_args = (
+        cls.__reduce__ is BaseException.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
+    )
+    # otherwise the class says itself how it is to be rebuilt
+    return ("parts", cls, error.args, state) if by_args else ("whole", error)
+
+
+def _rebuilt(data: object) -> BaseException:
+    how, *parts = cast("tuple[Any, ...]", data)
+    if how == "whole":
+        return cast("BaseException", parts[0])
+    cls, args, state = parts
+    try:
+        error = cls(*args)
+        same = error.args == args
+    except Exception:  # a constructor with other parameters
+        same = False
+    if not same:
+        error = cls.__new__(cls, *args)
+        error.args = args
+    error.__dict__.update(state)
+    return cast("BaseException", error)
+
+
+def _can_encode(backend: CodecBackend, value: object, references: References) -> bool:
+    try:
+        backend.loads(backend.dumps(value, references), references)
+    except Exception:
+        return False
+    return True
+
+
+def qualified_name(cls: type) -> str:
+    """Return module and name of a class; a script's module has two names under spawn."""
+    module = "__main__" if cls.__module__ == "__mp_main__" else cls.__module__
+    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
+
+
+def safe_text(error: BaseException) -> str:
+    """Return ``str(error)``, also when the class's own ``__str__`` fails."""
+    try:
+        return str(error)
+    except Exception as failure:
+        return f"<its __str__ raised {type(failure).__name__}>"
+
+
+def format_traceback(error: BaseException) -> str:
+    """Return the traceback with causes as text; never fails."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception as failure:
+        return f"{type(error).__name__} (its traceback cannot be formatted: {failure!r})\n"

@@ -1,0 +1,52 @@
+"""The default backend: the standard library's pickle."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from multiprocessing.reduction import ForkingPickler
+
+from .protocol import References
+
+# Fixed, not HIGHEST: main and workers may be started from different interpreters one day.
+PROTOCOL = 5
+
+
+class PickleBackend:
+    """Pickle, with the reducers that are registered for multiprocessing and in ``copyreg``.
+
+    Fast, and able to carry what has an importable name. Classes and functions defined in a
+    function or a notebook need [`DillBackend`][pams_parallel.DillBackend].
+    """
+
+    name = "pickle"
+
+    def dumps(self, obj: object, references: References) -> bytes:
+        """Turn an object graph to bytes."""
+        buffer = io.BytesIO()
+        _Pickler(buffer, references).dump(obj)
+        return buffer.getvalue()
+
+    def loads(self, data: bytes, references: References) -> object:
+        """Turn bytes back to an object graph."""
+        return _Unpickler(io.BytesIO(data), references).load()
+
+
+class _Pickler(ForkingPickler):
+    """ForkingPickler looks up multiprocessing's reducers and copyreg's; we add the references."""
+
+    def __init__(self, buffer: io.BytesIO, references: References) -> None:
+        super().__init__(buffer, PROTOCOL)
+        self._references = references
+
+    def persistent_id(self, obj: object) -> object | None:
+        return self._references.persistent_id(obj)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, buffer: io.BytesIO, references: References) -> None:
+        super().__init__(buffer)
+        self._references = references
+
+    def persistent_load(self, pid: object) -> object:
+        return self._references.persistent_load(pid)

@@ -1,0 +1,311 @@
+"""One batch, from agents to results: encode, submit, wait, decode.
+
+Nothing of main is changed here. Whatever fails, fails before anything of the batch is applied.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from concurrent.futures import (
+    FIRST_EXCEPTION,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pams import Simulator
+from pams.agents import Agent
+from pams.logs import Logger
+
+from ._applier import AgentResult, ReceivedAttributes
+from ._codec import TaskCodec
+from ._codec.marks import PartFailure
+from ._codec.prng_state import unpack_prng
+from ._codec.snapshot import SnapshotReferences, classify, encode_snapshot
+from ._messages import (
+    AgentReport,
+    Ask,
+    ChunkReport,
+    Failure,
+    FailureKind,
+    Snapshot,
+    Task,
+    WorkerSetup,
+)
+from ._pool import LaneDiedError
+from ._simulation import SimulationTable, describe, tabulate
+from ._worker import VALUE_NOUNS, LocalSetup, run_chunk
+from .exceptions import (
+    DecodeError,
+    UnknownReferenceError,
+    WorkerDiedError,
+    WorkerStartError,
+    WorkerTaskError,
+    WorkerTraceback,
+)
+
+Chunk = Sequence[tuple[Agent, tuple[str, ...]]]
+"""Agents of one task with their listed names."""
+
+
+@dataclass(slots=True)
+class AgentFailure:
+    """The error of an agent, to be raised if no agent asked before it has one."""
+
+    error: BaseException
+
+
+Outcome = AgentResult | AgentFailure
+
+
+def pickle_setup(token: str, local: LocalSetup) -> WorkerSetup:
+    """Turn the backend and the initializer to bytes, for workers that do not share our memory."""
+    problems: list[str] = []
+
+    def dumps(obj: object, what: str) -> bytes | None:
+        try:
+            return pickle.dumps(obj, 5)
+        except Exception as error:  # only a problem if a worker needs it
+            problems.append(f"{what} cannot be pickled: {type(error).__name__}: {error}")
+            return None
+
+    backend = dumps(local.backend, f"the codec backend {local.backend!r}")
+    initializer = None
+    if local.initializer is not None:
+        initializer = dumps(local.initializer, f"the worker initializer {local.initializer!r}")
+    return WorkerSetup(
+        token, backend, initializer, "; ".join(problems), local.initializer is not None
+    )
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a chunk has come.
+
+    Attributes:
+        chunk: the agents that are still to be asked.
+        outcomes: what came of them; None while unknown.
+        tail: the failure of the agent after them.
+    """
+
+    chunk: Chunk
+    outcomes: list[Outcome] | None = None
+    tail: AgentFailure | None = None
+
+
+class Dispatcher:
+    """Sends batches to workers, and remembers from batch to batch what they need of loggers."""
+
+    def __init__(self, codec: TaskCodec, setup: WorkerSetup) -> None:
+        self._codec = codec
+        self._setup = setup
+        self._logger_needs: set[tuple[int, str]] = set()
+
+    def ask(
+        self,
+        simulator: Simulator,
+        logger: Logger | None,
+        chunks: Sequence[Chunk],
+        executor: Executor,
+    ) -> list[Outcome]:
+        """Have the agents of all chunks asked.
+
+        A chunk whose agents read a part of the logger that was not sent is asked again with it.
+        Nothing in main has changed meanwhile, and a task has no memory: it gives the same.
+
+        Args:
+            simulator: the simulation that they see.
+            logger: the runner's logger.
+            chunks: the agents by task, in asked order.
+            executor: runs the tasks.
+
+        Returns:
+            The outcomes in asked order; those after the first failure of a chunk are left out.
+
+        Raises:
+            EncodeError: something of the simulation cannot be sent.
+        """
+        progress = [_Progress(chunk) for chunk in chunks]
+        while pending := [one for one in progress if one.outcomes is None]:
+            table = tabulate(simulator, (logger,), sorted(self._logger_needs))
+            snapshot = self._encode(table)
+            tasks = [self._task(table, snapshot, one.chunk) for one in pending]
+            answers = _run(executor, tasks, [one.chunk for one in pending])
+            needs = {
+                need
+                for answer in answers
+                if isinstance(answer, ChunkReport)
+                for need in answer.logger_needs
+            }
+            if needs and needs <= self._logger_needs:
+                raise RuntimeError(f"workers ask again for what they got: {sorted(needs)}")
+            self._logger_needs |= needs
+            for one, answer in zip(pending, answers, strict=True):
+                if isinstance(answer, BaseException):
+                    one.outcomes = [AgentFailure(answer)]
+                elif not answer.logger_needs:
+                    self._take(one, table, answer)
+        return [outcome for one in progress for outcome in one.outcomes or ()]
+
+    def _encode(self, table: SimulationTable) -> Snapshot:
+        wanted: dict[int, frozenset[str]] = {}
+        for number, name in self._logger_needs:
+            wanted[number] = wanted.get(number, frozenset()) | {name}
+        try:
+            return encode_snapshot(self._codec.backend, table.table, table.loggers, wanted)
+        except PartFailure as failed:
+            known = 0 <= failed.position < len(table.table)
+            obj = table.table.objects[failed.position if known else table.simulator]
+            kinds = classify(table.table.objects, table.loggers)
+            references = SnapshotReferences(table.table, kinds)
+            error = self._codec.explain_object(obj, describe(obj), references, failed.__cause__)
+            raise error from error.__cause__
+
+    def _task(self, table: SimulationTable, snapshot: Snapshot, chunk: Chunk) -> bytes:
+        asks = tuple(Ask(table.index_of(agent), names) for agent, names in chunk)
+        return pickle.dumps(Task(self._setup, snapshot, table.simulator, asks), 5)
+
+    def _take(self, progress: _Progress, table: SimulationTable, report: ChunkReport) -> None:
+        """Turn a report to outcomes: those of the agents that were asked, then the failure."""
+        try:
+            values = self._codec.decode(report.values, table.table) if report.agents else []
+        except PartFailure as failed:
+            # The values of the agents before it share the payload and are lost with it. They may
+            # hold an error that comes first: those agents are asked again, without this one.
+            position, error = self._undecodable(progress.chunk, report, failed)
+            progress.tail = AgentFailure(error)
+            progress.chunk = progress.chunk[:position]
+            progress.outcomes = None if progress.chunk else [progress.tail]
+            return
+        remaining = iter(values)
+        outcomes: list[Outcome] = [
+            _result(agent, names, one, remaining, table)
+            for (agent, names), one in zip(progress.chunk, report.agents, strict=False)
+        ]
+        if report.failure is not None:
+            outcomes.append(AgentFailure(self._failure(table, progress.chunk, report.failure)))
+        elif progress.tail is not None:
+            outcomes.append(progress.tail)
+        progress.outcomes = outcomes
+
+    def _undecodable(
+        self, chunk: Chunk, report: ChunkReport, failed: PartFailure
+    ) -> tuple[int, BaseException]:
+        """Return position and error of the agent whose values cannot be loaded."""
+        nouns = [
+            (number, noun)
+            for number, one in enumerate(report.agents)
+            for noun in (*VALUE_NOUNS, *(f"attribute {name!r}" for name in one.present))
+        ]
+        number, noun = nouns[max(failed.position, 0)]
+        owner = describe(chunk[number][0])
+        cause = failed.__cause__
+        error: BaseException
+        if isinstance(cause, UnknownReferenceError):
+            error = UnknownReferenceError(owner, noun, cause.target)
+        else:
+            reason = f"{type(cause).__name__}: {cause}"
+            name = self._codec.backend.name
+            error = DecodeError(owner, noun, "the main process", name, reason)
+        error.__cause__ = cause
+        return number, error
+
+    def _failure(self, table: SimulationTable, chunk: Chunk, failure: Failure) -> BaseException:
+        """Return the exception to raise in main for a failure in a worker."""
+        references, cause = table.table, failure.cause
+        if failure.kind is FailureKind.AGENT:
+            agent = describe(chunk[failure.position][0])
+            return self._codec.decode_exception(cause, agent, references)
+        reason = f"{cause.type_name}: {cause.text}"
+        error: BaseException
+        if failure.error is not None:
+            error = failure.error
+        elif failure.kind is FailureKind.DECODE:
+            known = 0 <= failure.position < len(references)
+            owner = describe(references.objects[failure.position]) if known else "the simulation"
+            name = self._codec.backend.name
+            error = DecodeError(owner, "its class or state", "a worker", name, reason)
+        else:
+            error = WorkerTaskError(_names(chunk), reason)
+        if failure.kind is FailureKind.ENCODE:
+            error.__cause__ = self._codec.decode_exception(cause, "its reducer", references)
+        else:
+            error.__cause__ = WorkerTraceback(cause.traceback)
+        return error
+
+
+def _result(
+    agent: Agent,
+    names: tuple[str, ...],
+    report: AgentReport,
+    values: Iterator[Any],
+    table: SimulationTable,
+) -> AgentResult:
+    orders, calls, state = next(values), next(values), next(values)
+    attributes = {name: next(values) for name in report.present}
+    return AgentResult(
+        agent=agent,
+        orders=orders,
+        calls=calls,
+        prng_state=state if report.prng is None else unpack_prng(report.prng),
+        names=names,
+        attributes=ReceivedAttributes(attributes, report.deleted),
+        lost=tuple((table.table.objects[one.index], one.names) for one in report.lost),
+        fundamentals_until=report.fundamentals_until,
+    )
+
+
+def _names(chunk: Chunk) -> tuple[str, ...]:
+    return tuple(describe(agent) for agent, _ in chunk)
+
+
+def _run(
+    executor: Executor, tasks: Sequence[bytes], chunks: Sequence[Chunk]
+) -> list[ChunkReport | BaseException]:
+    """Run the tasks, and return their reports.
+
+    ``run_chunk`` never raises: an exception means that a worker or the executor has failed. Then
+    the tasks that are not done are not waited for.
+    """
+    futures: list[Future[bytes]] = []
+    broken: BaseException | None = None
+    try:
+        for task in tasks:
+            futures.append(executor.submit(run_chunk, task))
+    except BrokenExecutor as error:
+        broken = error
+    wait(futures, return_when=FIRST_EXCEPTION)
+    answers: list[ChunkReport | BaseException | None] = [None] * len(tasks)
+    for number, future in enumerate(futures):
+        if not future.done():
+            continue
+        try:
+            answers[number] = pickle.loads(future.result())
+        except (Exception, CancelledError) as error:
+            broken = broken or error
+    if broken is None:
+        return cast("list[ChunkReport | BaseException]", answers)
+    not_done = [chunk for chunk, answer in zip(chunks, answers, strict=True) if answer is None]
+    failure = _worker_error(broken, tuple(name for chunk in not_done for name in _names(chunk)))
+    return [failure if answer is None else answer for answer in answers]
+
+
+def _worker_error(error: BaseException, agents: tuple[str, ...]) -> BaseException:
+    made: BaseException
+    if isinstance(error, LaneDiedError):
+        if error.missing_guard or (not error.started and (error.exit_code or 0) > 0):
+            reason = f"it ended with exit code {error.exit_code} before its first task"
+            made = WorkerStartError(error.start_method, reason, error.missing_guard)
+        else:
+            made = WorkerDiedError(agents, error.exit_code)
+    elif isinstance(error, BrokenExecutor):
+        made = WorkerDiedError(agents, None, str(error))
+    else:
+        made = WorkerTaskError(agents, f"{type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made

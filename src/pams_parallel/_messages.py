@@ -1,0 +1,207 @@
+"""What crosses the process boundary: frozen values of bytes, numbers and names.
+
+```
+Task ──▶ worker ──▶ ChunkReport
+```
+
+A task is a pure function of what it is sent: everything in it was turned to bytes in main, in the
+calling thread, before it was submitted. User objects are only inside the ``bytes`` fields, which
+the codec made, so that a message itself can always be loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .exceptions import PamsParallelError
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerImage:
+    """A logger as far as workers know it.
+
+    Attributes:
+        class_number: which of the snapshot's classes it has there.
+        is_own_class: whether that is the logger's class itself, not the nearest base of it that
+            can be sent.
+        class_name: name of the logger's class in main.
+        names: the attributes that the logger has in main.
+        sent: those whose values are in the snapshot, in the order in which they are there.
+        unreadable: those that were wanted and cannot be sent, with the reason.
+    """
+
+    class_number: int
+    is_own_class: bool
+    class_name: str
+    names: tuple[str, ...]
+    sent: tuple[str, ...]
+    unreadable: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The simulation at one moment, as bytes. Made once for all chunks of a batch.
+
+    Attributes:
+        kinds: one byte for each object of the reference table: how it is carried.
+        classes: the encoded list of classes of the plain objects and of the loggers.
+        class_numbers: for each plain object its class.
+        prngs: the packed states of the generators.
+        graph: the encoded states of all other objects, in one piece: what they share stays shared.
+        loggers: the loggers, in the order of the table.
+    """
+
+    kinds: bytes
+    classes: bytes
+    class_numbers: tuple[int, ...]
+    prngs: bytes
+    graph: bytes
+    loggers: tuple[LoggerImage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One agent to ask.
+
+    Attributes:
+        index: its number in the reference table.
+        names: its listed attributes, as read in main for this call.
+    """
+
+    index: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What a worker needs before the first task of a runner.
+
+    Attributes:
+        token: identifies the runner.
+        backend: the codec backend, pickled; None when it cannot be.
+        initializer: the initializer with its arguments, pickled; None when there is none, or
+            when it cannot be pickled.
+        problem: why ``backend`` or ``initializer`` cannot be pickled, or ``""``.
+        has_initializer: whether the runner has one.
+    """
+
+    token: str
+    backend: bytes | None
+    initializer: bytes | None
+    problem: str
+    has_initializer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One chunk: the agents to ask, in this order, of one replica.
+
+    Attributes:
+        setup: what the worker needs once.
+        snapshot: the simulation.
+        simulator: the simulator's number in the reference table.
+        asks: the agents.
+    """
+
+    setup: WorkerSetup
+    snapshot: Snapshot
+    simulator: int
+    asks: tuple[Ask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionImage:
+    """An exception on its way.
+
+    Attributes:
+        type_name: qualified name of its class.
+        text: ``str`` of it.
+        traceback: the formatted traceback, causes included.
+        data: the encoded exception; None when it cannot be encoded.
+        problem: why not, or ``""``.
+    """
+
+    type_name: str
+    text: str
+    traceback: str
+    data: bytes | None
+    problem: str = ""
+
+
+class FailureKind(Enum):
+    """What went wrong with a chunk."""
+
+    AGENT = "the agent's submit_orders raised"
+    ENCODE = "a value of the agent cannot be encoded"
+    DECODE = "the snapshot cannot be decoded"
+    SETUP = "the backend or the initializer cannot be loaded, or the initializer raised"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a chunk ended early.
+
+    Attributes:
+        kind: what went wrong.
+        position: of the agent in the chunk; for ``DECODE`` the number of the object in the table.
+        cause: what was raised.
+        error: the error to raise in main; None where main makes it from the cause.
+    """
+
+    kind: FailureKind
+    position: int
+    cause: ExceptionImage
+    error: PamsParallelError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LostChanges:
+    """Attributes that were assigned or deleted in a worker and do not come back.
+
+    Attributes:
+        index: number of the changed object in the reference table.
+        names: the attributes, sorted.
+    """
+
+    index: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """What came of asking one agent, beside the encoded values.
+
+    Attributes:
+        prng: the packed state of its generator; None when it is among the values, or when the
+            agent has none.
+        present: listed attributes whose values are among the values, in listed order.
+        deleted: listed attributes that the agent does not have.
+        lost: changes that do not come back.
+        fundamentals_until: how far the agent made the fundamental prices be generated; None when
+            it did not.
+    """
+
+    prng: bytes | None
+    present: tuple[str, ...]
+    deleted: tuple[str, ...]
+    lost: tuple[LostChanges, ...]
+    fundamentals_until: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReport:
+    """What came of a task.
+
+    Attributes:
+        agents: the agents that were asked without a failure, in asked order.
+        values: their encoded values, in one piece: what they share stays shared.
+        failure: why the agents after these were not asked.
+        logger_needs: parts of loggers (number of the logger, attribute) that an agent wanted to
+            read and that were not sent: the task must be repeated with them.
+    """
+
+    agents: tuple[AgentReport, ...] = ()
+    values: bytes = b""
+    failure: Failure | None = None
+    logger_needs: tuple[tuple[int, str], ...] = field(default=())
