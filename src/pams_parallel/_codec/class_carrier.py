@@ -64,11 +64,14 @@ class Shape(NamedTuple):
     Attributes:
         module: its module's name.
         qualname: its qualified name.
+        is_named: whether the name leads to the class in its own process. It need not: a dataclass
+            with slots refers to the class that it was made from, which has the same name.
         parts: encoded: metaclass, bases, slots, and the values of an enum's members by name.
     """
 
     module: str
     qualname: str
+    is_named: bool
     parts: bytes
 
 
@@ -76,13 +79,18 @@ def is_importable(cls: type) -> bool:
     """Return whether another process finds this class by its name."""
     if cls.__module__ in _MAIN:
         return False
-    found: object = sys.modules.get(cls.__module__)
-    for name in cls.__qualname__.split("."):
-        found = getattr(found, name, None)
+    found = _look_up(cls.__module__, cls.__qualname__)
     if found is not None:
         return found is cls
     # the types of builtins that have no name there (NoneType, function): dill knows them
     return cls.__module__ == "builtins"
+
+
+def _look_up(module: str, qualname: str) -> object:
+    found: object = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return found
 
 
 def key_of(cls: type) -> str:
@@ -109,11 +117,9 @@ def find_class(key: str, shape: Shape) -> type | None:
     """Return this process's own class for a key, or None when it must be rebuilt."""
     with _lock:
         cls = _classes.get(key)
-        if cls is None and shape.module in _MAIN:
+        if cls is None and shape.module in _MAIN and shape.is_named:
             # a forked worker has main's, one that was spawned has imported the script
-            found: object = sys.modules.get("__main__")
-            for name in shape.qualname.split("."):
-                found = getattr(found, name, None)
+            found = _look_up("__main__", shape.qualname)
             if isinstance(found, type) and found.__qualname__ == shape.qualname:
                 cls = found
                 _remember(key, cls)
@@ -128,7 +134,8 @@ def shape_of(cls: type, dumps: Callable[[object], bytes]) -> Shape:
     slots = vars(cls).get("__slots__")
     parts = dumps((type(cls), cls.__bases__, slots, members))
     module = "__main__" if cls.__module__ in _MAIN else cls.__module__
-    return Shape(module, cls.__qualname__, parts)
+    is_named = _look_up(module, cls.__qualname__) is cls
+    return Shape(module, cls.__qualname__, is_named, parts)
 
 
 def content_of(cls: type) -> dict[str, object]:
@@ -171,7 +178,7 @@ def make_class(key: str, shape: Shape, loads: Callable[[bytes], object]) -> type
         cls = cast("type", builder.__new__(meta, name, bases, namespace))
         _remember(key, cls)
         _rebuilt.append(cls)
-    if shape.module in _MAIN and "." not in shape.qualname and not has_main_global(name):
+    if shape.module in _MAIN and shape.is_named and not has_main_global(shape.qualname):
         set_main_global(name, cls)
     return cls
 
