@@ -67,7 +67,7 @@ def apply_result(
         getattr(logger, method)(*args, **kwargs)
     agent = result.agent
     before = dict(vars(agent)) if hasattr(agent, "__dict__") else None
-    prng = getattr(agent, "prng", None)
+    prng: Any = getattr(agent, "prng", None)
     prng_before = prng.getstate() if hasattr(prng, "getstate") else None
     try:
         if result.names:

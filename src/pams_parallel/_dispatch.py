@@ -299,10 +299,8 @@ def _worker_error(error: BaseException, agents: tuple[str, ...]) -> BaseExceptio
     made: BaseException
     if isinstance(error, LaneDiedError):
         if error.missing_guard or (not error.started and (error.exit_code or 0) > 0):
-            reason = (
-                f"it ended with exit code {error.exit_code} before its first task "
-                "(what it said itself is on stderr)"
-            )
+            said = "" if error.missing_guard else " (what it said itself is on stderr)"
+            reason = f"it ended with exit code {error.exit_code} before its first task{said}"
             made = WorkerStartError(error.start_method, reason, error.missing_guard)
         else:
             made = WorkerDiedError(agents, error.exit_code)

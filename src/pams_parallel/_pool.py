@@ -273,9 +273,9 @@ def _call(lane: _Lane, call: bytes) -> object:
         raise LaneDiedError(lane.process.exitcode, lane.start_method, lane.started) from error
     if succeeded:
         return result
-    error, text = result
-    error.__cause__ = WorkerTraceback(text)
-    raise error
+    raised, text = result
+    raised.__cause__ = WorkerTraceback(text)
+    raise raised
 
 
 def _receive(lane: _Lane) -> bytes:

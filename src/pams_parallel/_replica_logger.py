@@ -59,7 +59,7 @@ def make_replica_logger(
     index: int,
     number: int,
     image: LoggerImage,
-    cls: type,
+    cls: Any,
     sent: Mapping[str, object],
     traffic: LoggerTraffic,
 ) -> object:
@@ -86,7 +86,7 @@ def make_replica_logger(
         traffic.needs.add((number, name))
         raise LoggerPartMissing
 
-    class ReplicaLogger(_NoSubclassHook, cls):
+    class ReplicaLogger(_NoSubclassHook, cls):  # type: ignore[misc]  # a class of the user
         __slots__ = ()
 
         def __getattribute__(self, name: str) -> Any:

@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from io import TextIOBase
 from multiprocessing.context import BaseContext
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 from pams import Cancel, Order, Session, Simulator
 from pams.agents import Agent
@@ -68,7 +68,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
 
     def __init__(
         self,
-        settings: dict[str, Any] | TextIOBase | os.PathLike[str] | str,
+        settings: dict[str, Any] | TextIOBase | TextIO | os.PathLike[str] | str,
         prng: random.Random | None = None,
         logger: Logger | None = None,
         simulator_class: type[Simulator] = Simulator,

@@ -242,7 +242,7 @@ class _Replica:
         )
         lost.append(LostChanges(ask.index, tuple(sorted(changed))))
         until = getattr(self._simulator.fundamentals, "_generated_until", None)
-        prng = getattr(agent, "prng", None)
+        prng: Any = getattr(agent, "prng", None)
         attributes = {name: _read_listed(agent, name) for name in ask.names}
         present = {name: item for name, item in attributes.items() if item is not _MISSING}
         report = AgentReport(

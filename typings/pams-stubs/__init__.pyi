@@ -1,0 +1,19 @@
+# Types of PAMS 0.3.0, written for pams-parallel. PAMS itself ships none.
+from pams import agents as agents
+from pams import events as events
+from pams import runners as runners
+from pams import utils as utils
+from pams.fundamentals import Fundamentals as Fundamentals
+from pams.index_market import IndexMarket as IndexMarket
+from pams.market import Market as Market
+from pams.order import LIMIT_ORDER as LIMIT_ORDER
+from pams.order import MARKET_ORDER as MARKET_ORDER
+from pams.order import Cancel as Cancel
+from pams.order import Order as Order
+from pams.order import OrderKind as OrderKind
+from pams.order_book import OrderBook as OrderBook
+from pams.runners import Runner as Runner
+from pams.runners import SequentialRunner as SequentialRunner
+from pams.session import Session as Session
+from pams.simulator import Simulator as Simulator
+from pams.version import __version__ as __version__

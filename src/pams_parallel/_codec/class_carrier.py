@@ -144,9 +144,7 @@ def content_of(cls: type) -> dict[str, object]:
     for name, value in vars(cls).items():
         if name in _SKIPPED or isinstance(value, types.MemberDescriptorType):
             continue
-        if issubclass(cls, enum.Enum) and (
-            name in _ENUM_SKIPPED or isinstance(value, (cls, enum.property))
-        ):
+        if issubclass(cls, enum.Enum) and (name in _ENUM_SKIPPED or name in cls.__members__):
             continue
         content[name] = value
     if vars(cls).get("__annotations__") is None:  # lazily made since Python 3.14

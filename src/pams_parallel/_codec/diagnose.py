@@ -26,6 +26,8 @@ def find_culprit(value: object, encode: Encode) -> tuple[str, object, BaseExcept
     seen: set[int] = set()
     while error is not None and len(seen) < _MAX_DEPTH:
         seen.add(id(value))
+        if getattr(error, "culprit", None) is value:
+            break  # what is refused is refused whole, whatever it consists of
         for step, part in _parts(value):
             part_error = None if id(part) in seen else _failure(part, encode)
             if part_error is not None:

@@ -151,7 +151,7 @@ def _pickler_class() -> Any:
     """Return our pickler; made when dill is first needed."""
     if "pickler" in _made:
         return _made["pickler"]
-    base = _import_dill().Pickler
+    base: Any = _import_dill().Pickler
 
     class Pickler(base):  # type: ignore[misc]  # dill is not typed
         def __init__(self, buffer: io.BytesIO, references: References, writer: _Writer) -> None:
@@ -179,7 +179,7 @@ def _unpickler_class() -> Any:
     """Return our unpickler; made when dill is first needed."""
     if "unpickler" in _made:
         return _made["unpickler"]
-    base = _import_dill().Unpickler
+    base: Any = _import_dill().Unpickler
 
     class Unpickler(base):  # type: ignore[misc]  # dill is not typed
         def __init__(self, buffer: io.BytesIO, references: References) -> None:

@@ -20,11 +20,17 @@ class Mark:
 
 
 class ForeignObjectError(Exception):
-    """A simulation object that is in no table was about to be written."""
+    """A simulation object that is in no table was about to be written.
 
-    def __init__(self, target: str) -> None:
+    Attributes:
+        target: what it is.
+        culprit: the object.
+    """
+
+    def __init__(self, target: str, culprit: object) -> None:
         super().__init__(target)
         self.target = target
+        self.culprit = culprit
 
 
 class MarkedReferences:
@@ -48,7 +54,7 @@ class MarkedReferences:
         if pid is None and self._foreign is not None:
             target = self._foreign(obj)
             if target is not None:
-                raise ForeignObjectError(target)
+                raise ForeignObjectError(target, obj)
         return pid
 
     def persistent_load(self, pid: object, /) -> object:

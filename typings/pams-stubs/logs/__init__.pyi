@@ -1,0 +1,14 @@
+from .base import CancelLog as CancelLog
+from .base import ExecutionLog as ExecutionLog
+from .base import ExpirationLog as ExpirationLog
+from .base import Log as Log
+from .base import Logger as Logger
+from .base import MarketStepBeginLog as MarketStepBeginLog
+from .base import MarketStepEndLog as MarketStepEndLog
+from .base import OrderLog as OrderLog
+from .base import SessionBeginLog as SessionBeginLog
+from .base import SessionEndLog as SessionEndLog
+from .base import SimulationBeginLog as SimulationBeginLog
+from .base import SimulationEndLog as SimulationEndLog
+from .market_step_loggers import MarketStepPrintLogger as MarketStepPrintLogger
+from .market_step_loggers import MarketStepSaver as MarketStepSaver

@@ -1,0 +1,4 @@
+from .agent_parallel import MultiProcessAgentParallelRunner as MultiProcessAgentParallelRunner
+from .agent_parallel import MultiThreadAgentParallelRunner as MultiThreadAgentParallelRunner
+from .base import Runner as Runner
+from .sequential import SequentialRunner as SequentialRunner

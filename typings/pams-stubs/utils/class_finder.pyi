@@ -1,0 +1,3 @@
+from typing import Any
+
+def find_class(name: str, optional_class_list: list[type[Any]] | None = None) -> type[Any]: ...
