@@ -138,7 +138,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
             self._get_executor()
 
     def _read_settings(self) -> None:
-        simulation = self.settings.get("simulation")
+        simulation = self.settings.get("simulation") if isinstance(self.settings, dict) else None
         if not isinstance(simulation, dict):
             return  # PAMS says what is wrong with it
         settings = read_settings(simulation, CODEC_NAMES)

@@ -17,6 +17,7 @@ from pams.agents import Agent
 from pams.events import EventABC, EventHook
 from pams.logs import Logger
 
+from ._codec.diagnose import attributes_of
 from ._codec.references import ReferenceTable
 
 _SIMULATION_TYPES: Final = (
@@ -139,7 +140,7 @@ def _is_container(value: object) -> bool:
 
 
 def _containers(part: object) -> Iterable[object]:
-    return filter(_is_container, getattr(part, "__dict__", {}).values())
+    return (value for _, value in attributes_of(part) if _is_container(value))
 
 
 class ForeignObjects:

@@ -16,18 +16,24 @@ import numpy as np
 # Kept by the runner, or the same object in every worker by construction.
 _MANAGED: Final = frozenset({"simulator", "logger", "prng"})
 
-# Fundamentals.get_fundamental_price generates prices when it is asked for later ones, and
-# remembers how far; main repeats that (see AgentReport.fundamentals_until).
-_WRITTEN_BY_GETTERS: Final = frozenset({"_generated_until"})
-
 _MISSING: Final = object()
 
 
 class Watch:
     """Remembers the attributes of a replica's objects, and says what has changed since."""
 
-    def __init__(self, objects: Iterable[tuple[int, object]]) -> None:
-        """Remember the attributes of all numbered objects that keep them in a dict."""
+    def __init__(
+        self,
+        objects: Iterable[tuple[int, object]],
+        written_by_getters: Mapping[int, Collection[str]],
+    ) -> None:
+        """Remember the attributes of all numbered objects that keep them in a dict.
+
+        Args:
+            objects: the objects of a replica with their numbers.
+            written_by_getters: attributes, by number of the object, that PAMS's own getters write.
+        """
+        self._written_by_getters = written_by_getters
         self._objects = [(index, obj) for index, obj in objects if _is_watched(obj)]
         self._before = {index: dict(vars(obj)) for index, obj in self._objects}
 
@@ -41,8 +47,8 @@ class Watch:
         before = self._before.get(index)
         if before is None:
             return ()
-        skipped = _WRITTEN_BY_GETTERS if not listed else _WRITTEN_BY_GETTERS.union(listed)
-        return _changed_names(before, vars(obj), skipped | _MANAGED)
+        quiet = _MANAGED.union(listed, self._written_by_getters.get(index, ()))
+        return _changed_names(before, vars(obj), quiet)
 
     def changed_objects(self) -> list[tuple[int, tuple[str, ...]]]:
         """Return the objects that have changed since they were last accepted, and how."""

@@ -200,9 +200,12 @@ class _Replica:
         self._table = decode_snapshot(codec.backend, task.snapshot, make_logger)
         self._simulator = cast("Simulator", self._table.objects[task.simulator])
         self._foreign = ForeignObjects(self._simulator, self._table)
-        self._watch = Watch(
-            (index, obj) for index, obj in enumerate(self._table.objects) if index not in numbers
-        )
+        # Asked for a later price, the fundamentals generate it and remember how far they are. Main
+        # repeats that (AgentReport.fundamentals_until).
+        fundamentals = self._table.index_of(self._simulator.fundamentals)
+        quiet = {} if fundamentals is None else {fundamentals: ("_generated_until",)}
+        objects = enumerate(self._table.objects)
+        self._watch = Watch((pair for pair in objects if pair[0] not in numbers), quiet)
 
     def ask_all(self, asks: tuple[Ask, ...]) -> ChunkReport:
         """Ask the agents in order, up to the first that fails: those after it do not matter."""
