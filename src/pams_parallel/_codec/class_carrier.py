@@ -79,11 +79,13 @@ def is_importable(cls: type) -> bool:
     """Return whether another process finds this class by its name."""
     if cls.__module__ in _MAIN:
         return False
-    found = _look_up(cls.__module__, cls.__qualname__)
-    if found is not None:
-        return found is cls
-    # the types of builtins that have no name there (NoneType, function): dill knows them
-    return cls.__module__ == "builtins"
+    # the types of builtins that have no name there (NoneType, function) are known to dill
+    return has_own_name(cls) or cls.__module__ == "builtins"
+
+
+def has_own_name(cls: type) -> bool:
+    """Return whether the name of a class leads to it."""
+    return _look_up(cls.__module__, cls.__qualname__) is cls
 
 
 def _look_up(module: str, qualname: str) -> object:
@@ -134,8 +136,7 @@ def shape_of(cls: type, dumps: Callable[[object], bytes]) -> Shape:
     slots = vars(cls).get("__slots__")
     parts = dumps((type(cls), cls.__bases__, slots, members))
     module = "__main__" if cls.__module__ in _MAIN else cls.__module__
-    is_named = _look_up(module, cls.__qualname__) is cls
-    return Shape(module, cls.__qualname__, is_named, parts)
+    return Shape(module, cls.__qualname__, has_own_name(cls), parts)
 
 
 def content_of(cls: type) -> dict[str, object]:

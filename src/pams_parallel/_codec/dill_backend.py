@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copyreg
 import importlib
 import io
 import pickle
-from collections import ChainMap
-from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, cast
 
 from ..exceptions import CodecNotInstalledError
 from . import class_carrier
 from .protocol import References
+from .reducers import registered_reducers
 from .references import ReferenceTable
 
 PROTOCOL: Final = 5
@@ -153,13 +151,28 @@ def _pickler_class() -> Any:
         return _made["pickler"]
     base: Any = _import_dill().Pickler
 
+    class Dispatch(type(base.dispatch)):  # type: ignore[misc]  # dill is not typed
+        """Writes importable classes by name; dill would define some of a library's anew."""
+
+        def __missing__(self, cls: type) -> Any:
+            if issubclass(cls, type):
+                return save_class
+            raise KeyError(cls)
+
+    def save_class(pickler: Any, cls: type) -> None:
+        if class_carrier.has_own_name(cls):
+            pickle._Pickler.save_global(pickler, cls, cls.__qualname__)  # type: ignore[attr-defined]
+        else:
+            base.dispatch[type](pickler, cls)  # NoneType and the like
+
     class Pickler(base):  # type: ignore[misc]  # dill is not typed
+        dispatch = Dispatch({**base.dispatch, type: save_class})
+
         def __init__(self, buffer: io.BytesIO, references: References, writer: _Writer) -> None:
             super().__init__(buffer, protocol=PROTOCOL, byref=False, recurse=False)
             self._references = references
             self._writer = writer
-            reducers = cast("Any", ForkingPickler)._extra_reducers
-            self.dispatch_table = ChainMap(reducers, copyreg.dispatch_table)
+            self.dispatch_table = registered_reducers()
 
         def persistent_id(self, obj: object) -> object | None:
             pid = self._references.persistent_id(obj)

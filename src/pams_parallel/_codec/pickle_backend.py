@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import pickle
-from multiprocessing.reduction import ForkingPickler
 
 from .protocol import References
+from .reducers import registered_reducers
 
 # Fixed, not HIGHEST: main and workers may be started from different interpreters one day.
 PROTOCOL = 5
@@ -32,11 +32,10 @@ class PickleBackend:
         return _Unpickler(io.BytesIO(data), references).load()
 
 
-class _Pickler(ForkingPickler):
-    """ForkingPickler looks up multiprocessing's reducers and copyreg's; we add the references."""
-
+class _Pickler(pickle.Pickler):
     def __init__(self, buffer: io.BytesIO, references: References) -> None:
         super().__init__(buffer, PROTOCOL)
+        self.dispatch_table = registered_reducers()
         self._references = references
 
     def persistent_id(self, obj: object) -> object | None:

@@ -15,10 +15,8 @@ recurse from agent to agent). All states share one payload: what two agents shar
 
 from __future__ import annotations
 
-import copyreg
 import random
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, cast
 
 from .._messages import LoggerImage, Snapshot
@@ -26,6 +24,7 @@ from .diagnose import attributes_of
 from .marks import MarkedReferences, PartFailure, interleave, parts_of
 from .prng_state import PACKED_SIZE, is_packable, make_prng, pack_prng
 from .protocol import CodecBackend
+from .reducers import registered_reducers
 from .references import ReferenceTable
 
 # How an object of the table is carried: one byte each in Snapshot.kinds.
@@ -75,8 +74,7 @@ def _is_plain(cls: type) -> bool:
         and reduce is object.__reduce__
         and not hasattr(cls, "__getnewargs__")
         and not hasattr(cls, "__getnewargs_ex__")
-        and cls not in copyreg.dispatch_table
-        and cls not in cast("Any", ForkingPickler)._extra_reducers
+        and cls not in registered_reducers()
         # a builtin base brings content of its own (a dict's items)
         and all(base is object or _is_python_class(base) for base in cls.__mro__)
     )
