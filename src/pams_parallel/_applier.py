@@ -68,7 +68,8 @@ def apply_result(
     agent = result.agent
     before = dict(vars(agent)) if hasattr(agent, "__dict__") else None
     prng: Any = getattr(agent, "prng", None)
-    prng_before = prng.getstate() if hasattr(prng, "getstate") else None
+    # costs 11 us; only what is about to be changed needs to be kept
+    prng_before = None if result.prng_state is None else prng.getstate()
     try:
         if result.names:
             receive_attributes(agent, result.attributes)

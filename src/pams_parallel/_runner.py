@@ -25,6 +25,7 @@ from . import _applier
 from ._applier import AgentResult, ReceivedAttributes
 from ._codec import CODEC_NAMES, CodecBackend, TaskCodec, resolve_codec
 from ._dispatch import AgentFailure, Dispatcher, pickle_setup
+from ._lost_changes import LostChangesWarner
 from ._planner import check_chunks, plan_chunks
 from ._pool import WorkerPool
 from ._settings import check_start_method, read_settings
@@ -102,7 +103,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         self._token = uuid.uuid4().hex
         self._local_setup: LocalSetup | None = None
         self._dispatcher: Dispatcher | None = None
-        self._warned: set[tuple[type, str]] = set()
+        self._lost_changes = LostChangesWarner(type(self).__name__)
 
     # --- lifetime -----------------------------------------------------------------------------
 
@@ -336,7 +337,9 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
                 raise outcome.error
             self._check_orders(outcome.agent, outcome.orders, session)
             results.append(outcome)
-        self._warn_about_lost_changes(results)
+        self._lost_changes.warn(
+            (obj, names, isinstance(obj, Agent)) for one in results for obj, names in one.lost
+        )
         return self._apply(results, session)
 
     def _apply(self, results: Sequence[AgentResult], session: Session) -> list[Orders]:
@@ -382,26 +385,3 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
             raise AssertionError("currently order is not accepted")
         if check is None and any(order.agent_id != agent.agent_id for order in orders):
             raise ValueError("spoofing order is not allowed. please check agent_id in order")
-
-    def _warn_about_lost_changes(self, results: Sequence[AgentResult]) -> None:
-        """Warn of attributes that do not come back, once for each class and name."""
-        lost: dict[type, set[str]] = {}
-        for result in results:
-            for obj, names in result.lost:
-                new = {name for name in names if (type(obj), name) not in self._warned}
-                if new:
-                    lost.setdefault(type(obj), set()).update(new)
-        for cls, new in lost.items():
-            self._warned.update((cls, name) for name in new)
-            quoted = ", ".join(repr(name) for name in sorted(new))
-            advice = (
-                f"List them in synced_attributes of {cls.__name__} to bring them back."
-                if issubclass(cls, Agent)
-                else "A worker has only a copy of the simulation: keep such state in the agent, "
-                "listed in its synced_attributes."
-            )
-            warnings.warn(
-                "Changes to attributes not listed in synced_attributes are lost: "
-                f"{cls.__name__} {quoted} in submit_orders under {type(self).__name__}. {advice}",
-                stacklevel=2,
-            )

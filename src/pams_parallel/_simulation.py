@@ -121,7 +121,8 @@ def _parts(simulator: Simulator) -> list[object]:
     collected.add(*books)
     for book in books:
         collected.add(*book.priority_queue)
-    collected.add(*simulator.agents, *events, *simulator.event_hooks)
+    collected.add(*simulator.agents, *simulator.normal_frequency_agents)
+    collected.add(*simulator.high_frequency_agents, *events, *simulator.event_hooks)
     collected.add(simulator)
     return collected.objects
 

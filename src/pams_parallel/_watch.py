@@ -130,7 +130,15 @@ def state_of_generator(generator: object) -> object:
         return _plain(generator.bit_generator.state)
     if isinstance(generator, np.random.RandomState):
         return _plain(generator.get_state(legacy=False))
-    return generator.getstate() if isinstance(generator, random.Random) else None
+    return read_state(generator)
+
+
+def read_state(prng: Any) -> Any:
+    """Return what ``getstate`` gives, or None for a generator that has no state (SystemRandom)."""
+    try:
+        return prng.getstate() if hasattr(prng, "getstate") else None
+    except NotImplementedError:
+        return None
 
 
 def _plain(value: object) -> object:

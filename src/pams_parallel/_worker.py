@@ -37,7 +37,7 @@ from ._messages import (
 )
 from ._replica_logger import LoggerPartMissing, LoggerTraffic, make_replica_logger
 from ._simulation import ForeignObjects, describe
-from ._watch import Watch, generator_states
+from ._watch import Watch, generator_states, read_state
 from .exceptions import PamsParallelError, WorkerInitializerError
 
 _NOTHING: Final = ReferenceTable(())
@@ -255,7 +255,7 @@ class _Replica:
             lost=tuple(change for change in lost if change.names),
             fundamentals_until=until if until != generated_until else None,
         )
-        state = prng.getstate() if report.prng is None and hasattr(prng, "getstate") else None
+        state = read_state(prng) if report.prng is None else None
         return _Asked(
             report=report,
             agent=agent,

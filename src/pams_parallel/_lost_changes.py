@@ -1,0 +1,50 @@
+"""What is said about changes in a worker that do not come back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Final
+
+# Stable: users filter warnings by it.
+PREFIX: Final = "Changes to attributes not listed in synced_attributes are lost"
+
+
+class LostChangesWarner:
+    """Warns of each attribute of a class once."""
+
+    def __init__(self, runner: str) -> None:
+        """Take the name of the runner's class, which the warnings mention."""
+        self._runner = runner
+        self._warned: set[tuple[type, str]] = set()
+
+    def warn(self, changes: Iterable[tuple[object, tuple[str, ...], bool]]) -> None:
+        """Warn of what has not been warned of before.
+
+        Args:
+            changes: changed objects with the names of their attributes, and whether the object is
+                an agent, which can list them.
+        """
+        lost: dict[type, set[str]] = {}
+        agent_classes: set[type] = set()
+        for obj, names, is_agent in changes:
+            cls = type(obj)
+            new = {name for name in names if (cls, name) not in self._warned}
+            if new:
+                lost.setdefault(cls, set()).update(new)
+            if is_agent:
+                agent_classes.add(cls)
+        for cls, new in lost.items():
+            self._warned.update((cls, name) for name in new)
+            quoted = ", ".join(repr(name) for name in sorted(new))
+            advice = (
+                f"List them in synced_attributes of {cls.__name__} to bring them back."
+                if cls in agent_classes
+                else "A worker has only a copy of the simulation: keep such state in the agent, "
+                "listed in its synced_attributes."
+            )
+            warnings.warn(
+                f"{PREFIX}: {cls.__name__} {quoted} in submit_orders under {self._runner}. "
+                f"{advice}",
+                stacklevel=2,
+            )
