@@ -219,8 +219,7 @@ class Dispatcher:
         """Return the exception to raise in main for a failure in a worker."""
         references, cause = table.table, failure.cause
         if failure.kind is FailureKind.AGENT:
-            agent = describe(chunk[failure.position][0])
-            return self._codec.decode_exception(cause, agent, references)
+            return self._codec.decode_exception(cause, _name(chunk, failure), references)
         reason = f"{cause.type_name}: {cause.text}"
         error: BaseException
         if failure.error is not None:
@@ -233,7 +232,7 @@ class Dispatcher:
         else:
             error = WorkerTaskError(_names(chunk), reason)
         if failure.kind is FailureKind.ENCODE:
-            error.__cause__ = self._codec.decode_exception(cause, "its reducer", references)
+            error.__cause__ = self._codec.decode_exception(cause, _name(chunk, failure), references)
         else:
             error.__cause__ = WorkerTraceback(cause.traceback)
         return error
@@ -258,6 +257,10 @@ def _result(
         lost=tuple((table.table.objects[one.index], one.names) for one in report.lost),
         fundamentals_until=report.fundamentals_until,
     )
+
+
+def _name(chunk: Chunk, failure: Failure) -> str:
+    return describe(chunk[failure.position][0])
 
 
 def _names(chunk: Chunk) -> tuple[str, ...]:

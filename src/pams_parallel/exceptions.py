@@ -357,11 +357,18 @@ class WorkerTaskError(WorkerError):
 
 
 class WorkerTraceback(Exception):  # noqa: N818 - it is shown as a cause, never raised
-    """The traceback of a worker as text, attached as the cause of an error that came from there."""
+    """The traceback of a worker as text, attached as the cause of an error that came from there.
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    Attributes:
+        text: the formatted traceback.
+        agent: the agent that was asked, such as ``agent 12 (MyAgent)``; ``""`` when none was.
+    """
+
+    def __init__(self, text: str, agent: str = "") -> None:
+        super().__init__(text, agent)
         self.text = text
+        self.agent = agent
 
     def __str__(self) -> str:
-        return f'\n"""\n{self.text}"""'
+        while_asking = f"while {self.agent} was asked " if self.agent else ""
+        return f'{while_asking}in a worker\n"""\n{self.text}"""'

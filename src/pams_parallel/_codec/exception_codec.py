@@ -44,7 +44,7 @@ def decode_exception(
     backend: CodecBackend, image: ExceptionImage, agent: str, references: References
 ) -> BaseException:
     """Return the exception, or a ``RemoteAgentError`` when it cannot be rebuilt as it was."""
-    cause = WorkerTraceback(image.traceback)
+    cause = WorkerTraceback(image.traceback, agent)
     problem = image.problem
     if image.data is not None:
         try:

@@ -1,0 +1,1 @@
+"""A small example: two spot markets and their index, a shock, and agents that learn."""
