@@ -734,8 +734,8 @@ def assert_one_error(capsys: pytest.CaptureFixture[str], message: str) -> None:
 
 
 FAILURES: dict[str, str] = {
-    "Raising": r"ValueError: the agent broke in two lines \(my_agents.py line \d+, in submit_ord",
-    "Leaving": r"SystemExit: 7 \(my_agents.py line \d+, in submit_orders\)",
+    "Raising": r"agent \d+ \(Raising\): ValueError: the agent broke in two lines \(my_agents.py line \d+, in submit_ord",
+    "Leaving": r"agent \d+ \(Leaving\): SystemExit: 7 \(my_agents.py line \d+, in submit_orders\)",
     "Unreportable": r"agent \d+ \(Unreportable\): my_agents.Odd: cannot be rebuilt ",
     "Complaining": r"agent 'Complainings-\d' \(Complaining\): RuntimeError: callback broke "
     r"\(my_agents.py line \d+, in submitted_order\)",
@@ -765,4 +765,7 @@ def test_traceback_shows_where(workplace: Path, capsys: pytest.CaptureFixture[st
     errors = capsys.readouterr().err
     assert "my_agents.py" in errors
     assert 'raise ValueError("the agent broke' in errors
-    assert errors.splitlines()[-1].startswith("pams-parallel: error: bad.json: ValueError")
+    assert re.match(
+        r"pams-parallel: error: bad\.json: agent \d+ \(Raising\): ValueError",
+        errors.splitlines()[-1],
+    )
