@@ -346,14 +346,19 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         """Bring the results to the agents, in asked order."""
         all_orders: list[Orders] = []
         hooked = self._receives_in_its_own_way()
+
+        def receive_orders(agent: Agent, orders: Orders, prng_state: Any) -> Orders:
+            received = self._receive_orders_from_worker(
+                agent=agent, orders=orders, prng_state=prng_state
+            )
+            if hooked:
+                self._check_orders(agent, received, session)
+            return received
+
         for result in results:
             if result.fundamentals_until is not None:
                 generate_fundamentals(self.simulator, result.fundamentals_until)
-            orders: Orders = _applier.apply_result(
-                result, self._receive_attributes, self._receive_orders
-            )
-            if hooked:
-                self._check_orders(result.agent, orders, session)
+            orders: Orders = _applier.apply_result(result, self._receive_attributes, receive_orders)
             if len(orders) > 0:
                 all_orders.append(orders)
         return all_orders
@@ -370,9 +375,6 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
 
     def _receive_attributes(self, agent: Agent, attributes: ReceivedAttributes) -> None:
         self._receive_synced_attributes_from_worker(agent=agent, attributes=attributes)
-
-    def _receive_orders(self, agent: Agent, orders: Orders, prng_state: Any) -> Orders:
-        return self._receive_orders_from_worker(agent=agent, orders=orders, prng_state=prng_state)
 
     def _check_orders(self, agent: Agent, orders: Orders, session: Session) -> None:
         """Make the checks that ``SequentialRunner`` makes on what an agent returned."""

@@ -17,20 +17,12 @@ from .protocol import CodecBackend, References
 def encode_exception(
     backend: CodecBackend, error: BaseException, references: References
 ) -> ExceptionImage:
-    """Describe an exception; attributes that cannot be encoded are left behind."""
+    """Describe an exception, with the exception itself where all of it can be encoded."""
     data, problem = None, ""
     try:
-        data = backend.dumps(_reduced(error, vars(error)), references)
-    except Exception:  # any error of a user's reducer: try with what can be encoded
-        try:
-            state = {
-                name: value
-                for name, value in vars(error).items()
-                if _can_encode(backend, value, references)
-            }
-            data = backend.dumps(_reduced(error, state), references)
-        except Exception as failure:
-            problem = f"{type(failure).__name__}: {failure}"
+        data = backend.dumps(_reduced(error), references)
+    except Exception as failure:  # any error of a user's reducer
+        problem = f"{type(failure).__name__}: {failure}"
     return ExceptionImage(
         type_name=qualified_name(type(error)),
         text=safe_text(error),
@@ -60,14 +52,14 @@ def decode_exception(
     return remote
 
 
-def _reduced(error: BaseException, state: dict[str, object]) -> tuple[object, ...]:
+def _reduced(error: BaseException) -> tuple[object, ...]:
     """Return what an exception is rebuilt from."""
     cls = type(error)
     by_args = (
         cls.__reduce__ is BaseException.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
     )
     # otherwise the class says itself how it is to be rebuilt
-    return ("parts", cls, error.args, state) if by_args else ("whole", error)
+    return ("parts", cls, error.args, vars(error)) if by_args else ("whole", error)
 
 
 def _rebuilt(data: object) -> BaseException:
@@ -85,14 +77,6 @@ def _rebuilt(data: object) -> BaseException:
         error.args = args
     error.__dict__.update(state)
     return cast("BaseException", error)
-
-
-def _can_encode(backend: CodecBackend, value: object, references: References) -> bool:
-    try:
-        backend.loads(backend.dumps(value, references), references)
-    except Exception:
-        return False
-    return True
 
 
 def qualified_name(cls: type) -> str:
