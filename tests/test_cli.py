@@ -734,7 +734,8 @@ def assert_one_error(capsys: pytest.CaptureFixture[str], message: str) -> None:
 
 
 FAILURES: dict[str, str] = {
-    "Raising": r"agent \d+ \(Raising\): ValueError: the agent broke in two lines \(my_agents.py line \d+, in submit_ord",
+    "Raising": r"agent \d+ \(Raising\): ValueError: the agent broke in two lines "
+    r"\(my_agents.py line \d+, in submit_ord",
     "Leaving": r"agent \d+ \(Leaving\): SystemExit: 7 \(my_agents.py line \d+, in submit_orders\)",
     "Unreportable": r"agent \d+ \(Unreportable\): my_agents.Odd: cannot be rebuilt ",
     "Complaining": r"agent 'Complainings-\d' \(Complaining\): RuntimeError: callback broke "

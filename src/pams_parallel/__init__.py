@@ -12,7 +12,7 @@ settings ─▶ runner ─▶ planner ─▶ codec: encode ── bytes ──�
 ```
 """  # noqa: E501 - a drawing
 
-from importlib.metadata import version
+from importlib.metadata import version as _version
 
 from ._codec import CodecBackend, DillBackend, PickleBackend, References, ReferenceTable, TaskCodec
 from ._runner import MultiProcessAgentParallelRunner
@@ -24,6 +24,7 @@ from .exceptions import (
     EncodeError,
     LoggerStateError,
     PamsParallelError,
+    PayloadError,
     RemoteAgentError,
     SettingsError,
     SyncedAttributesError,
@@ -36,7 +37,7 @@ from .exceptions import (
     WorkerTraceback,
 )
 
-__version__ = version("pams-parallel")
+__version__ = _version("pams-parallel")
 
 __all__ = [
     "ChunkingError",
@@ -48,6 +49,7 @@ __all__ = [
     "LoggerStateError",
     "MultiProcessAgentParallelRunner",
     "PamsParallelError",
+    "PayloadError",
     "PickleBackend",
     "ReferenceTable",
     "References",

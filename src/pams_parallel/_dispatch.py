@@ -24,7 +24,6 @@ from pams.logs import Logger
 
 from ._applier import AgentResult, ReceivedAttributes
 from ._codec import TaskCodec
-from ._codec.marks import PartFailure
 from ._codec.prng_state import unpack_prng
 from ._codec.snapshot import SnapshotReferences, classify, encode_snapshot
 from ._messages import (
@@ -42,6 +41,7 @@ from ._simulation import SimulationTable, describe, tabulate
 from ._worker import VALUE_NOUNS, LocalSetup, run_chunk
 from .exceptions import (
     DecodeError,
+    PayloadError,
     UnknownReferenceError,
     WorkerDiedError,
     WorkerStartError,
@@ -158,7 +158,7 @@ class Dispatcher:
             wanted[number] = wanted.get(number, frozenset()) | {name}
         try:
             return encode_snapshot(self._codec.backend, table.table, table.loggers, wanted)
-        except PartFailure as failed:
+        except PayloadError as failed:
             known = 0 <= failed.position < len(table.table)
             obj = table.table.objects[failed.position if known else table.simulator]
             kinds = classify(table.table.objects, table.loggers)
@@ -174,7 +174,7 @@ class Dispatcher:
         """Turn a report to outcomes: those of the agents that were asked, then the failure."""
         try:
             values = self._codec.decode(report.values, table.table) if report.agents else []
-        except PartFailure as failed:
+        except PayloadError as failed:
             # The values of the agents before it share the payload and are lost with it. They may
             # hold an error that comes first: those agents are asked again, without this one.
             position, error = self._undecodable(progress.chunk, report, failed)
@@ -194,7 +194,7 @@ class Dispatcher:
         progress.outcomes = outcomes
 
     def _undecodable(
-        self, chunk: Chunk, report: ChunkReport, failed: PartFailure
+        self, chunk: Chunk, report: ChunkReport, failed: PayloadError
     ) -> tuple[int, BaseException]:
         """Return position and error of the agent whose values cannot be loaded."""
         nouns = [

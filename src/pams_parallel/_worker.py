@@ -21,7 +21,6 @@ from pams import Simulator
 from pams.agents import Agent
 
 from ._codec import CodecBackend, PickleBackend, ReferenceTable, TaskCodec
-from ._codec.marks import PartFailure
 from ._codec.prng_state import is_packable, pack_prng
 from ._codec.snapshot import LOGGER, decode_snapshot
 from ._messages import (
@@ -38,7 +37,7 @@ from ._messages import (
 from ._replica_logger import LoggerPartMissing, LoggerTraffic, make_replica_logger
 from ._simulation import ForeignObjects, describe
 from ._watch import Watch, generator_states, read_state
-from .exceptions import PamsParallelError, WorkerInitializerError
+from .exceptions import PamsParallelError, PayloadError, WorkerInitializerError
 
 _NOTHING: Final = ReferenceTable(())
 _MISSING: Final = object()
@@ -128,7 +127,7 @@ def _run(task: Task) -> ChunkReport:
     codec = TaskCodec(backend)
     try:
         replica = _Replica(task, codec)
-    except PartFailure as failed:
+    except PayloadError as failed:
         cause = failed.__cause__ or failed
         image = codec.encode_exception(cause, _NOTHING)
         return ChunkReport(failure=Failure(FailureKind.DECODE, failed.position, image))
@@ -288,7 +287,7 @@ class _Replica:
         values = [value for one in asked for value in one.values]
         try:
             data = self._codec.encode(values, self._table, self._foreign.name)
-        except PartFailure as failed:
+        except PayloadError as failed:
             owners = [position for position, one in enumerate(asked) for _ in one.values]
             position = owners[max(failed.position, 0)]
             first = owners.index(position)
@@ -300,7 +299,7 @@ class _Replica:
             agents=tuple(one.report for one in asked), values=data, failure=state.failure
         )
 
-    def _explain(self, one: _Asked, number: int, failed: PartFailure) -> PamsParallelError:
+    def _explain(self, one: _Asked, number: int, failed: PayloadError) -> PamsParallelError:
         return self._codec.explain(
             one.values[number],
             describe(one.agent),

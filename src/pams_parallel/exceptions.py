@@ -8,6 +8,7 @@ PamsParallelError
 ├── ChunkingError (ValueError)            an overridden _split_agents_into_chunks
 ├── EncodeError (RuntimeError)            a value that cannot be turned to bytes
 ├── DecodeError (RuntimeError)            bytes that cannot be turned back
+├── PayloadError (RuntimeError)           a part of a payload, inside the codec
 ├── UnknownReferenceError (RuntimeError)  a simulation object that main lacks
 ├── LoggerStateError (RuntimeError)       a part of the logger that cannot be read in a worker
 ├── RemoteAgentError (RuntimeError)       an agent's exception that cannot travel itself
@@ -32,6 +33,7 @@ __all__ = [
     "EncodeError",
     "LoggerStateError",
     "PamsParallelError",
+    "PayloadError",
     "RemoteAgentError",
     "SettingsError",
     "SyncedAttributesError",
@@ -191,6 +193,24 @@ class DecodeError(PamsParallelError, RuntimeError):
             f"{self.path}: {self.reason}. Its class must be importable there and rebuild "
             "without error; for classes of a notebook or of __main__ use codec='dill'."
         )
+
+
+@dataclass(eq=False)
+class PayloadError(PamsParallelError, RuntimeError):
+    """A part of a payload could not be encoded or decoded; its cause says why.
+
+    ``TaskCodec`` raises it to code that knows what the part was; the runner turns it into one of
+    the errors that name the agent.
+
+    Attributes:
+        position: number of the part; -1 when none had begun.
+    """
+
+    position: int
+
+    def sentence(self) -> str:
+        """Return the message."""
+        return f"Part {self.position} of a payload could not be encoded or decoded"
 
 
 @dataclass(eq=False)

@@ -65,18 +65,6 @@ class MarkedReferences:
         return self._references.persistent_load(pid)
 
 
-class PartFailure(Exception):  # noqa: N818 - internal signal, translated where the owner is known
-    """A part of a payload failed; the original error is the cause.
-
-    Attributes:
-        position: number of the part; -1 when none had begun.
-    """
-
-    def __init__(self, position: int) -> None:
-        super().__init__(position)
-        self.position = position
-
-
 def interleave(parts: Sequence[tuple[int, object]]) -> list[object]:
     """Return the parts with a mark before each."""
     return [item for index, part in parts for item in (Mark(index), part)]

@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from .._messages import LoggerImage, Snapshot
+from ..exceptions import PayloadError
 from .diagnose import attributes_of
-from .marks import MarkedReferences, PartFailure, interleave, parts_of
+from .marks import MarkedReferences, interleave, parts_of
 from .prng_state import PACKED_SIZE, is_packable, make_prng, pack_prng
 from .protocol import CodecBackend
 from .reducers import registered_reducers
@@ -134,7 +135,7 @@ def encode_snapshot(
         wanted: what of the loggers is to be sent with its value.
 
     Raises:
-        PartFailure: with the number of the object that failed; its cause says why.
+        PayloadError: with the number of the object that failed; its cause says why.
     """
     kinds = classify(table.objects, loggers)
     classes: dict[type, int] = {}
@@ -181,7 +182,7 @@ def _state_of(obj: object, index: int) -> object:
     try:
         reduced = cast("tuple[Any, ...]", obj.__reduce_ex__(4))
     except Exception as error:
-        raise PartFailure(index) from error
+        raise PayloadError(index) from error
     return reduced[2]
 
 
@@ -193,7 +194,7 @@ def _guarded(backend: CodecBackend, payload: object, marked: MarkedReferences) -
     try:
         return backend.dumps(payload, marked)
     except Exception as error:
-        raise PartFailure(marked.position) from error
+        raise PayloadError(marked.position) from error
 
 
 def _encode_classes(
@@ -210,7 +211,7 @@ def _encode_classes(
         plain = [index for index, kind in enumerate(kinds) if kind == PLAIN]
         for index, number in zip(plain, class_numbers, strict=True):
             if not _can_encode(backend, classes[number], _NO_REFERENCES):
-                raise PartFailure(index) from error
+                raise PayloadError(index) from error
         raise
 
 
@@ -298,12 +299,12 @@ def decode_snapshot(
         A table with the replica's objects under the numbers that main's have.
 
     Raises:
-        PartFailure: with the number of the object that failed; its cause says why.
+        PayloadError: with the number of the object that failed; its cause says why.
     """
     try:
         classes = cast("list[type]", backend.loads(snapshot.classes, _NO_REFERENCES))
     except Exception as error:
-        raise PartFailure(-1) from error
+        raise PayloadError(-1) from error
     # The values of a logger are loaded with the graph, after its stand-in has been referred to.
     sent: list[dict[str, object]] = [{} for _ in snapshot.loggers]
     objects: list[object] = []
@@ -326,7 +327,7 @@ def decode_snapshot(
     try:
         parts = parts_of(backend.loads(snapshot.graph, marked))
     except Exception as error:
-        raise PartFailure(marked.position) from error
+        raise PayloadError(marked.position) from error
     for image, values, loaded in zip(
         snapshot.loggers, sent, cast("list[list[object]]", parts[-1]), strict=True
     ):

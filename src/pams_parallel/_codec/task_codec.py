@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._messages import ExceptionImage
-from ..exceptions import EncodeError, PamsParallelError, UnknownReferenceError
+from ..exceptions import EncodeError, PamsParallelError, PayloadError, UnknownReferenceError
 from . import exception_codec, snapshot
 from .diagnose import find_culprit
 from .marks import (
     ForeignObjectError,
     ForeignTest,
     MarkedReferences,
-    PartFailure,
     interleave,
     parts_of,
 )
@@ -56,25 +55,25 @@ class TaskCodec:
             foreign: names simulation objects that are in no table; they are refused.
 
         Raises:
-            PartFailure: with the position of the first value that failed; its cause says why.
+            PayloadError: with the position of the first value that failed; its cause says why.
         """
         marked = MarkedReferences(references, foreign)
         try:
             return self.backend.dumps(interleave(list(enumerate(values))), marked)
         except Exception as error:
-            raise PartFailure(marked.position) from error
+            raise PayloadError(marked.position) from error
 
     def decode(self, data: bytes, references: References) -> list[object]:
         """Turn bytes of ``encode`` back to the values.
 
         Raises:
-            PartFailure: with the position of the value that was being loaded; its cause says why.
+            PayloadError: with the position of the value that was being loaded; its cause says why.
         """
         marked = MarkedReferences(references)
         try:
             return parts_of(self.backend.loads(data, marked))
         except Exception as error:
-            raise PartFailure(marked.position) from error
+            raise PayloadError(marked.position) from error
 
     def explain(
         self,
