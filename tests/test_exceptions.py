@@ -29,6 +29,7 @@ CLASSES: list[type[Exception]] = [
 VALUES: dict[str, list[Any]] = {
     "str": ["some 'text' with \u00fcml\u00e4uts", ""],
     "tuple[str, ...]": [tuple(f"agent {number} (MyAgent)" for number in range(25)), ()],
+    "int": [0, -1],
     "int | None": [-9, None],
     "bool": [True, False],
 }
