@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ._codec.diagnose import attributes_of
+
 
 class ReceivedAttributes(dict[str, object]):
     """The listed attributes that came back from a worker: name to value.
@@ -66,7 +68,7 @@ def apply_result(
     for logger, method, args, kwargs in result.calls:
         getattr(logger, method)(*args, **kwargs)
     agent = result.agent
-    before = dict(vars(agent)) if hasattr(agent, "__dict__") else None
+    before = attributes_of(agent)
     prng: Any = getattr(agent, "prng", None)
     # costs 11 us; only what is about to be changed needs to be kept
     prng_before = None if result.prng_state is None else prng.getstate()
@@ -75,12 +77,22 @@ def apply_result(
             receive_attributes(agent, result.attributes)
         return receive_orders(agent, result.orders, result.prng_state)
     except BaseException:
-        if before is not None:
-            vars(agent).clear()
-            vars(agent).update(before)
+        _put_back(agent, dict(before))
         if prng_before is not None:
             prng.setstate(prng_before)
         raise
+
+
+def _put_back(agent: object, before: Mapping[str, object]) -> None:
+    """Give an agent back the attributes that it had, in its dict and in its slots."""
+    own = getattr(agent, "__dict__", {})
+    own.clear()
+    for name, _ in attributes_of(agent):  # what is left are slots
+        if name not in before:
+            object.__delattr__(agent, name)
+    for name, value in before.items():
+        # not through the class's own __setattr__, which may be what has just failed
+        object.__setattr__(agent, name, value)
 
 
 def set_attributes(agent: object, attributes: Mapping[str, object]) -> None:

@@ -22,8 +22,6 @@ PRIVATE_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "Fundamentals": ("_prng", "_np_prng", "_generated_until", "_generate_next"),
     "Market": (
         "_prng",
-        "_is_running",
-        "_next_order_id",
         "_market_prices",
         "_last_executed_prices",
         "_mid_prices",

@@ -185,7 +185,7 @@ def describe(obj: object) -> str:
     if isinstance(obj, EventABC):
         return f"event {known.get('event_id', '?')} ({cls} {known.get('name', '?')!r})"
     if isinstance(obj, Order):
-        return f"order {obj.order_id} of agent {obj.agent_id} ({cls})"
+        return f"order {known.get('order_id', '?')} of agent {known.get('agent_id', '?')} ({cls})"
     for base, word in (
         (Simulator, "simulator"),
         (Fundamentals, "fundamentals"),

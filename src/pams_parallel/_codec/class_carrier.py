@@ -10,6 +10,7 @@ get a second entry), nor a metaclass's constructor; the class gets the attribute
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import enum
 import sys
@@ -56,6 +57,10 @@ _ENUM_SKIPPED: Final = frozenset(
         "__new__",
     }
 )
+
+
+# Under this name the classes that were registered with an abstract one travel.
+_REGISTERED: Final = "registered with it"
 
 
 class Shape(NamedTuple):
@@ -151,6 +156,11 @@ def content_of(cls: type) -> dict[str, object]:
     if vars(cls).get("__annotations__") is None:  # lazily made since Python 3.14
         with contextlib.suppress(Exception):
             content["__annotations__"] = dict(cls.__annotations__)
+    if isinstance(cls, abc.ABCMeta):
+        registered = [reference() for reference in cast("Any", abc)._get_dump(cls)[0]]
+        content[_REGISTERED] = sorted(
+            (other for other in registered if other is not None), key=lambda c: c.__qualname__
+        )
     if issubclass(cls, enum.Enum):
         content["__members__"] = {
             name: {key: item for key, item in vars(member).items() if key != "__objclass__"}
@@ -186,12 +196,25 @@ def fill_class(cls: type, content: object) -> None:
     """Give a made class its attributes."""
     attributes = cast("dict[str, Any]", content)
     members = attributes.pop("__members__", {}) if issubclass(cls, enum.Enum) else {}
+    for registered in attributes.pop(_REGISTERED, ()):
+        cast("Any", cls).register(registered)
     for name, value in attributes.items():
         # some are read-only where they are what they were made as (__module__, __doc__ of 3.10)
         with contextlib.suppress(AttributeError, TypeError):
             type.__setattr__(cls, name, value)
     for name, state in members.items():
         vars(cast("Any", cls)[name]).update(state)
+
+
+def finish_class(cls: type) -> None:
+    """Do what needs the attributes of all classes of a payload."""
+    if issubclass(cls, enum.Enum):
+        # made before the classes of its values had their equality and hash
+        by_value = cast("Any", cls)._value2member_map_
+        by_value.clear()
+        for member in cls.__members__.values():
+            with contextlib.suppress(TypeError):  # a value without a hash
+                by_value.setdefault(member._value_, member)
 
 
 def _builder(meta: type) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import importlib
 import io
 import pickle
+import threading
 from typing import Any, Final, NamedTuple, cast
 
 from ..exceptions import CodecNotInstalledError
@@ -16,6 +19,9 @@ from .references import ReferenceTable
 PROTOCOL: Final = 5
 # First word of the persistent id of a class; ids of the reference table are never such tuples.
 _CLASS: Final = "pams_parallel class"
+# Likewise of an enum's member: its value need not be equal to itself after a journey.
+_MEMBER: Final = "pams_parallel member"
+_RLOCK: Final = type(threading.RLock())
 _NO_REFERENCES: Final = ReferenceTable(())
 
 
@@ -68,26 +74,16 @@ class _Writer:
     """Writes one payload, and collects the classes and globals that it needs on the way."""
 
     def __init__(self) -> None:
-        self._classes: dict[str, type] = {}
-        self._globals: dict[str, object] = {}
+        self._met: set[str] = set()
+        self._shapes: dict[str, class_carrier.Shape] = {}
+        self._contents: dict[str, bytes] = {}
+        self._globals: dict[str, bytes] = {}
 
     def write(self, obj: object, references: References) -> _Payload:
         body = self._dump(obj, references)
-        classes: dict[str, tuple[class_carrier.Shape, bytes]] = {}
-        main_globals: dict[str, bytes] = {}
-        # Writing a class or a global may need further ones, until there is nothing new.
-        while (keys := self._classes.keys() - classes.keys()) or (
-            self._globals.keys() - main_globals.keys()
-        ):
-            for key in keys:
-                cls = self._classes[key]
-                shape = class_carrier.shape_of(cls, lambda part: self._dump(part, _NO_REFERENCES))
-                content = self._dump(class_carrier.content_of(cls), _NO_REFERENCES)
-                classes[key] = (shape, content)
-            for name in self._globals.keys() - main_globals.keys():
-                main_globals[name] = self._dump_global(self._globals[name])
-        ordered = sorted(classes, key=lambda key: len(self._classes[key].__mro__))
-        return _Payload(body, [(key, *classes[key]) for key in ordered], main_globals)
+        # A shape is complete when those of its bases are: this is the order to make them in.
+        classes = [(key, shape, self._contents[key]) for key, shape in self._shapes.items()]
+        return _Payload(body, classes, self._globals)
 
     def _dump(self, obj: object, references: References) -> bytes:
         buffer = io.BytesIO()
@@ -101,16 +97,35 @@ class _Writer:
             return b""  # gets a NameError that names it
 
     def class_id(self, cls: type) -> tuple[str, str] | None:
-        """Return the persistent id of a class that cannot be imported, else None."""
+        """Return the persistent id of a class that cannot be imported, else None.
+
+        The class is written where it is met first, so that an error falls to who has it.
+        """
         if class_carrier.is_importable(cls):
             return None
         key = class_carrier.key_of(cls)
-        self._classes.setdefault(key, cls)
+        if key not in self._met:
+            self._met.add(key)
+            shape = class_carrier.shape_of(cls, lambda part: self._dump(part, _NO_REFERENCES))
+            self._shapes[key] = shape
+            self._contents[key] = self._dump(class_carrier.content_of(cls), _NO_REFERENCES)
         return (_CLASS, key)
 
+    def member_id(self, member: enum.Enum) -> tuple[str, str, str] | None:
+        """Return the persistent id of a member of such a class, else None."""
+        class_id = self.class_id(type(member))
+        name = member._name_
+        # a combination of flags is no member; it is rebuilt from its value
+        if class_id is None or type(member).__members__.get(name) is not member:
+            return None
+        return (_MEMBER, class_id[1], name)
+
     def note_function(self, function: Any) -> None:
-        """Remember the globals of ``__main__`` that a function uses."""
-        self._globals.update(class_carrier.main_globals_of(function))
+        """Take along the globals of ``__main__`` that a function uses."""
+        for name, value in class_carrier.main_globals_of(function).items():
+            if name not in self._globals:
+                self._globals[name] = b""  # it may use itself
+                self._globals[name] = self._dump_global(value)
 
 
 def _read(payload: _Payload, references: References) -> object:
@@ -122,6 +137,8 @@ def _read(payload: _Payload, references: References) -> object:
             new.append((cls, content))
     for cls, content in new:
         class_carrier.fill_class(cls, _load(content, _NO_REFERENCES))
+    for cls, _ in new:
+        class_carrier.finish_class(cls)
     for name, data in payload.main_globals.items():
         if data and not class_carrier.has_main_global(name):
             class_carrier.set_main_global(name, _load(data, _NO_REFERENCES))
@@ -140,6 +157,17 @@ def _import_dill() -> Any:
         raise CodecNotInstalledError(
             "codec", "'dill'", "an installed codec", "pams-parallel[dill]"
         ) from error
+
+
+def _reduce_cached_property(prop: Any) -> tuple[object, ...]:
+    """Leave out the lock that it has before Python 3.12."""
+    return (_make_cached_property, (prop.func, prop.attrname))
+
+
+def _make_cached_property(function: Any, name: str | None) -> object:
+    prop: Any = functools.cached_property(function)
+    prop.attrname = name
+    return prop
 
 
 _made: dict[str, type] = {}
@@ -165,14 +193,19 @@ def _pickler_class() -> Any:
         else:
             base.dispatch[type](pickler, cls)  # NoneType and the like
 
+    def save_rlock(pickler: Any, lock: object) -> None:
+        # dill would rebuild a free one as held by nobody, on which everyone waits for ever
+        pickler.save_reduce(threading.RLock, (), obj=lock)
+
     class Pickler(base):  # type: ignore[misc]  # dill is not typed
-        dispatch = Dispatch({**base.dispatch, type: save_class})
+        dispatch = Dispatch({**base.dispatch, type: save_class, _RLOCK: save_rlock})
 
         def __init__(self, buffer: io.BytesIO, references: References, writer: _Writer) -> None:
             super().__init__(buffer, protocol=PROTOCOL, byref=False, recurse=False)
             self._references = references
             self._writer = writer
-            self.dispatch_table = registered_reducers()
+            own: dict[type, Any] = {functools.cached_property: _reduce_cached_property}
+            self.dispatch_table = {**registered_reducers(), **own}
 
         def persistent_id(self, obj: object) -> object | None:
             pid = self._references.persistent_id(obj)
@@ -180,6 +213,8 @@ def _pickler_class() -> Any:
                 return pid
             if isinstance(obj, type):
                 return self._writer.class_id(obj)
+            if isinstance(obj, enum.Enum):
+                return self._writer.member_id(obj)
             if type(obj) is class_carrier.FUNCTION:
                 self._writer.note_function(obj)
             return None
@@ -202,6 +237,8 @@ def _unpickler_class() -> Any:
         def persistent_load(self, pid: Any) -> object:
             if isinstance(pid, tuple) and pid[:1] == (_CLASS,):
                 return class_carrier.class_of(pid[1])
+            if isinstance(pid, tuple) and pid[:1] == (_MEMBER,):
+                return cast("type[enum.Enum]", class_carrier.class_of(pid[1])).__members__[pid[2]]
             return self._references.persistent_load(pid)
 
     _made["unpickler"] = Unpickler

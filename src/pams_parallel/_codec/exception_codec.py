@@ -6,7 +6,9 @@ with other parameters. Here the constructor is only called when it gives the sam
 
 from __future__ import annotations
 
+import contextlib
 import traceback
+import types
 from typing import Any, cast
 
 from .._messages import ExceptionImage
@@ -58,15 +60,16 @@ def _reduced(error: BaseException) -> tuple[object, ...]:
     by_args = (
         cls.__reduce__ is BaseException.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
     )
-    # otherwise the class says itself how it is to be rebuilt
-    return ("parts", cls, error.args, vars(error)) if by_args else ("whole", error)
+    if not by_args:
+        return ("whole", error)  # the class says itself how it is to be rebuilt
+    return ("parts", cls, error.args, vars(error), _builtin_fields(error))
 
 
 def _rebuilt(data: object) -> BaseException:
     how, *parts = cast("tuple[Any, ...]", data)
     if how == "whole":
         return cast("BaseException", parts[0])
-    cls, args, state = parts
+    cls, args, state, fields = parts
     try:
         error = cls(*args)
         same = error.args == args
@@ -76,7 +79,27 @@ def _rebuilt(data: object) -> BaseException:
         error = cls.__new__(cls, *args)
         error.args = args
     error.__dict__.update(state)
+    for name, value in fields.items():
+        with contextlib.suppress(AttributeError, TypeError):  # some come from args and are fixed
+            setattr(error, name, value)
     return cast("BaseException", error)
+
+
+def _builtin_fields(error: BaseException) -> dict[str, object]:
+    """Return what builtin exceptions keep beside args and dict: a code, a value, a name.
+
+    Without ``obj`` of an AttributeError: it may be anything, and Python does not pickle it either.
+    """
+    return {
+        name: getattr(error, name)
+        for cls in type(error).__mro__
+        if cls.__module__ == "builtins"
+        for name, kind in vars(cls).items()
+        if isinstance(kind, types.MemberDescriptorType)
+        and not name.startswith("__")
+        and name != "obj"
+        and getattr(error, name, None) is not None
+    }
 
 
 def qualified_name(cls: type) -> str:

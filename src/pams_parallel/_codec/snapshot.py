@@ -141,7 +141,9 @@ def encode_snapshot(
     classes: dict[type, int] = {}
     class_numbers: list[int] = []
     prngs: list[bytes] = []
+    # What others are hashed by must be there before they stand in a dict that is loaded.
     early: list[tuple[int, object]] = []
+    hashed: list[tuple[int, object]] = []
     parts: list[tuple[int, object]] = []
     late: list[tuple[int, object]] = []
     inline: list[tuple[int, object]] = []
@@ -152,10 +154,11 @@ def encode_snapshot(
             state = _state_of(obj, index)
             if not state:
                 continue
-            if hasattr(cls, "__setstate__"):
-                late.append((index, _Fill(obj, state)))
+            has_own_hash = cls.__hash__ not in (object.__hash__, None)
+            if hasattr(cls, "__setstate__") or (has_own_hash and not isinstance(state, dict)):
+                (hashed if has_own_hash else late).append((index, _Fill(obj, state)))
                 continue
-            if cls.__hash__ not in (object.__hash__, None) and isinstance(state, dict):
+            if has_own_hash:
                 atoms = {name: item for name, item in state.items() if _is_atom(item)}
                 early.append((index, _Fill(obj, atoms)))
             parts.append((index, _Fill(obj, state)))
@@ -166,7 +169,7 @@ def encode_snapshot(
     references = SnapshotReferences(table, kinds)
     images, values = _images(backend, table, loggers, wanted, classes, references)
     marked = MarkedReferences(references)
-    graph = [*early, *parts, *late, *inline, (len(table), values)]
+    graph = [*early, *hashed, *parts, *late, *inline, (len(table), values)]
     return Snapshot(
         kinds=kinds,
         classes=_encode_classes(backend, list(classes), table, class_numbers, kinds),
@@ -177,7 +180,7 @@ def encode_snapshot(
     )
 
 
-def _state_of(obj: object, index: int) -> object:
+def _state_of(obj: object, index: int) -> Any:
     """Return the state as the object itself gives it, through ``__getstate__`` where defined."""
     try:
         reduced = cast("tuple[Any, ...]", obj.__reduce_ex__(4))
@@ -187,7 +190,9 @@ def _state_of(obj: object, index: int) -> object:
 
 
 def _is_atom(value: object) -> bool:
-    return value is None or type(value) in (bool, int, float, str)
+    if type(value) is tuple:
+        return all(map(_is_atom, value))
+    return value is None or type(value) in (bool, int, float, str, bytes)
 
 
 def _guarded(backend: CodecBackend, payload: object, marked: MarkedReferences) -> bytes:
