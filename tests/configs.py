@@ -15,6 +15,7 @@ import psutil
 import sample_agents
 from pams import SequentialRunner
 from pams.agents import Agent
+from pams.events import EventABC
 from pams.logs import Logger
 
 from pams_parallel import CodecBackend, MultiProcessAgentParallelRunner
@@ -32,7 +33,7 @@ SAMPLE_CLASSES: tuple[type, ...] = tuple(
     for cls in vars(sample_agents).values()
     if isinstance(cls, type)
     and cls.__module__ == sample_agents.__name__
-    and issubclass(cls, (Agent, sample_agents.EventABC))
+    and issubclass(cls, (Agent, EventABC))
 )
 """All agent and event classes of `sample_agents`."""
 
@@ -386,8 +387,8 @@ def check_same_as_sequential(
     codec: str | CodecBackend | None = None,
     runner_class: RunnerClass = MultiProcessAgentParallelRunner,
     logger: Callable[[], Logger] = sample_agents.TranscriptLogger,
-) -> tuple[SequentialRunner, Any]:
-    """Run with both, compare, and return both."""
+) -> tuple[Any, Any]:
+    """Run with both, compare, and return both. Typed loosely, as `make_parallel` is."""
     sequential = run_sequential(settings, classes, seed, logger())
     parallel = run_parallel(
         settings, classes, seed, codec=codec, runner_class=runner_class, logger=logger()
@@ -418,7 +419,10 @@ def child_processes() -> list[psutil.Process]:
 
 def is_python_service(process: psutil.Process) -> bool:
     """Tell whether a process is Python's own resource tracker or fork server, or forked by it."""
-    command = " ".join(process.cmdline())
+    try:
+        command = " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # has ended meanwhile
+        return False
     return "multiprocessing.resource_tracker" in command or "multiprocessing.forkserver" in command
 
 

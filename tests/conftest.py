@@ -16,7 +16,7 @@ def no_process_left() -> Iterator[None]:
     # one that was told to end may need a moment
     wait_for_end(child_processes(), timeout=1)
     left = child_processes()
-    found = [f"{process.pid} ({process.status()})" for process in left]
+    found = [str(process) for process in left]
     for process in left:
         process.kill()
     psutil.wait_procs(left, timeout=5)

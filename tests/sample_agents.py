@@ -1218,7 +1218,8 @@ def misbehave(agent: Agent, error: str, orders: Orders) -> Orders:
     if error == "none":
         return None  # type: ignore[return-value]  # that is the point
     if error == "spoof":
-        orders[0].agent_id = agent.agent_id + 1  # type: ignore[union-attr]  # it is an order
+        order: Any = orders[0]
+        order.agent_id = agent.agent_id + 1
         return orders
     if error == "unpicklable order":
         orders[0].note = unpicklable()  # type: ignore[union-attr]  # that is the point

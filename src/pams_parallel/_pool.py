@@ -22,6 +22,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 import weakref
@@ -126,7 +127,7 @@ class WorkerPool(Executor):
             for _ in range(max_workers):
                 self._lanes.append(self._start(mp_context, initializer, initargs))
         except BaseException:
-            _end(self._lanes, os.getpid())
+            _end(self._lanes, self._work, os.getpid())
             raise
         self._threads = [
             threading.Thread(
@@ -139,7 +140,7 @@ class WorkerPool(Executor):
         ]
         for thread in self._threads:
             thread.start()
-        self._finalizer = weakref.finalize(self, _end, self._lanes, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._lanes, self._work, os.getpid())
 
     def _start(
         self,
@@ -198,12 +199,11 @@ class WorkerPool(Executor):
         """End the workers now: what has not begun is cancelled, and busy workers are killed."""
         with self._lock:
             _cancel_all(self._work)
-        for lane in self._lanes:
-            if lane.busy or not lane.started:
-                lane.process.terminate()
+        busy = [lane.process for lane in self._lanes if lane.busy or not lane.started]
+        _kill_all(busy)
         self.shutdown(wait=False)
         for thread in self._threads:
-            thread.join(4 * _GRACE)
+            thread.join(2 * _GRACE)
         self._finalizer()
 
 
@@ -297,10 +297,23 @@ def _join(process: BaseProcess) -> None:
         process.join(_GRACE)
 
 
-def _end(lanes: list[_Lane], owner: int) -> None:
-    """End all processes of a pool; at exit too, and when the pool was dropped."""
+def _kill_all(processes: list[BaseProcess]) -> None:
+    """End processes that have something to do: ask all, then kill those that do not listen."""
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + _GRACE
+    for process in processes:
+        process.join(max(deadline - time.monotonic(), 0))
+        if process.exitcode is None:
+            process.kill()
+
+
+def _end(lanes: list[_Lane], work: _Queue, owner: int) -> None:
+    """End all processes and threads of a pool; at exit too, and when the pool was dropped."""
     if os.getpid() != owner:
         return  # a forked copy of the pool: the processes are not its own
+    for _ in lanes:
+        work.put(None)
     for lane in lanes:
         if lane.busy or not lane.started:
             lane.process.terminate()
@@ -359,7 +372,9 @@ def _answer(data: bytes) -> bytes:
         # only for calls that are not ours: run_chunk answers its failures itself
         text = traceback.format_exc()
         try:
-            return pickle.dumps((False, (error, text)), 5)
+            answer = pickle.dumps((False, (error, text)), 5)
+            pickle.loads(answer)  # many classes of exceptions can be written and not be read
+            return answer
         except Exception:
             return pickle.dumps(
                 (False, (RuntimeError(f"{type(error).__name__}: {error}"), text)), 5

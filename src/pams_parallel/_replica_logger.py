@@ -100,7 +100,8 @@ def make_replica_logger(
                 if missing:
                     traffic.needs.update((number, key) for key in missing)
                     raise LoggerPartMissing
-                return {key: read(self, key) for key in image.names} | local
+                gone = traffic.changed.get(index, ())
+                return {key: read(self, key) for key in image.names if key not in gone} | local
             if name in local:
                 return local[name]
             if name in names and name not in traffic.changed.get(index, ()):

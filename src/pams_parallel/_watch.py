@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Collection, Iterable, Mapping
+from operator import is_
 from typing import Any, Final
 
 import numpy as np
@@ -56,18 +57,16 @@ class Watch:
         for index, obj in self._objects:
             before, after = self._before[index], vars(obj)
             # Nearly always nothing has changed, and this is the fast way to see it.
-            if len(before) == len(after) and all(
-                map(_same_object, before.values(), after.values())
+            if (
+                len(before) == len(after)
+                and all(map(is_, before.values(), after.values()))
+                and all(map(is_, before, after))
             ):
                 continue
             names = self.changed(index, obj)
             if names:
                 found.append((index, names))
         return found
-
-
-def _same_object(left: object, right: object) -> bool:
-    return left is right
 
 
 def _is_watched(obj: object) -> bool:

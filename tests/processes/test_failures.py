@@ -243,12 +243,11 @@ def test_an_executor_that_cannot_be_made() -> None:
 
 def test_shutting_down_is_harmless_at_any_time() -> None:
     """close, a second shutdown, and both before any setup do nothing bad."""
-    runner = make_parallel(make_settings({"SampleAgent": 2}), SAMPLE_CLASSES, 1)
+    runner: Any = make_parallel(make_settings({"SampleAgent": 2}), SAMPLE_CLASSES, 1)
     assert runner.executor is None
     runner.close()
     runner._shutdown_executor()
     runner._setup()
-    assert runner.executor is not None
     assert len(child_processes()) == 2
     runner.close()
     assert runner.executor is None
@@ -317,6 +316,7 @@ class StepErrorRunner(MultiProcessAgentParallelRunner):
 @pytest.mark.parametrize("step", ["_update_markets", "_collect", "_handle", "_iterate"])
 def test_an_error_in_a_single_step(step: str) -> None:
     """Where an error leaves a step that user code called without _run, no worker is left."""
+    runner_class: RunnerClass
     if step == "_handle":
         settings, runner_class = make_settings({"SampleAgent": 4}), StepErrorRunner
     else:
@@ -721,6 +721,24 @@ class ChoosyAgent(NotingAgent):
         super().__setattr__(name, value)
 
 
+class ChoosySlottedAgent(ChoosyAgent):
+    """Lists a slot, too."""
+
+    __slots__ = ("level",)
+    synced_attributes = ("level", "n_asked", "asked_at")
+    level: int
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.level = 0
+
+    def submit_orders(self, markets: list[Market]) -> Orders:
+        """Raise the level."""
+        self.level += 1
+        return super().submit_orders(markets)
+
+
+@pytest.mark.parametrize("agent_class", [ChoosyAgent, ChoosySlottedAgent])
 @pytest.mark.parametrize(
     "where",
     [
@@ -734,13 +752,13 @@ class ChoosyAgent(NotingAgent):
         "setter",
     ],
 )
-def test_an_error_while_results_are_applied(where: str) -> None:
+def test_an_error_while_results_are_applied(where: str, agent_class: type[Agent]) -> None:
     """Agents before the one in whose turn it happens are applied, it and later ones are not."""
-    settings = make_settings({"ChoosyAgent": 5}, max_normal_orders=5, num_parallel=3)
+    settings = make_settings({agent_class.__name__: 5}, max_normal_orders=5, num_parallel=3)
     logger = FailingLogger()
-    runner = make_parallel(settings, [ChoosyAgent], 42, runner_class=HookErrorRunner, logger=logger)
+    runner = make_parallel(settings, [agent_class], 42, runner_class=HookErrorRunner, logger=logger)
     # whom the second step asks third: the shuffle depends on the seed only
-    trial = make_parallel(settings, [ChoosyAgent], 42, runner_class=WitnessRunner, logger=logger)
+    trial = make_parallel(settings, [agent_class], 42, runner_class=WitnessRunner, logger=logger)
     main(trial)
     third = trial.batches[1][2]
     assert len(trial.batches) == 6
@@ -759,6 +777,7 @@ def test_an_error_while_results_are_applied(where: str) -> None:
     assert agents[2].agent_id == third
     for place, (agent, old) in enumerate(zip(agents, runner.expected, strict=True)):
         assert agent.n_asked == old["n_asked"] + int(place < 2)
+        assert getattr(agent, "level", agent.n_asked) == agent.n_asked
         assert len(agent.asked_at) == len(old["asked_at"]) + int(place < 2)
         assert (agent.prng.getstate() == old["prng"]) == (place >= 2)
 
@@ -1129,9 +1148,7 @@ class InitializedAgent(SampleAgent):
 
     def submit_orders(self, markets: list[Market]) -> Orders:
         """Look."""
-        import test_failures
-
-        self.seen = [*test_failures.initialized, (os.getpid(), "asked")]
+        self.seen = [*initialized, (os.getpid(), "asked")]
         return []
 
 
@@ -1273,6 +1290,68 @@ def test_workers_killed_between_steps() -> None:
     assert child_processes() == []
 
 
+class OncePerThreadRunner(ThreadRunner):
+    """Has an initializer in its threads."""
+
+    def _get_worker_initializer(self) -> Callable[..., Any]:
+        return note_thread
+
+
+class OncePerProcessRunner(ForeignPoolRunner):
+    """Has an initializer in a foreign pool."""
+
+    def _get_worker_initializer(self) -> Callable[..., Any]:
+        return note_thread
+
+
+noted: list[tuple[int, int]] = []
+"""Process and thread of every call of the initializer, in this process."""
+
+
+def note_thread() -> None:
+    """Note where this was called."""
+    noted.append((os.getpid(), threading.get_ident()))
+
+
+class ThreadNotingAgent(SampleAgent):
+    """Lists what the initializer noted in its process, and where itself was asked."""
+
+    synced_attributes = ("seen", "places")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.seen: list[tuple[int, int]] = []
+        self.places: set[tuple[int, int]] = set()
+
+    def submit_orders(self, markets: list[Market]) -> Orders:
+        """Look."""
+        self.seen = [*noted]
+        self.places.add((os.getpid(), threading.get_ident()))
+        return []
+
+
+@pytest.mark.parametrize("runner_class", [OncePerThreadRunner, OncePerProcessRunner])
+def test_the_initializer_in_a_foreign_executor(runner_class: RunnerClass) -> None:
+    """It runs before the first task, once in each thread or process."""
+    noted.clear()
+    settings = make_settings({"ThreadNotingAgent": 6}, max_normal_orders=6, num_parallel=2)
+    runner = make_parallel(settings, [ThreadNotingAgent], 1, runner_class=runner_class)
+    main(runner)
+    here = {place for place in noted if place[0] == os.getpid()}
+    assert len(here) == len(noted)
+    assert (os.getpid(), threading.get_ident()) not in here
+    for agent in runner.simulator.agents:
+        assert len(agent.seen) == len(set(agent.seen))
+        assert agent.places
+        if runner_class is OncePerProcessRunner:
+            # each worker has a list of its own, with one call in it
+            assert len(agent.seen) == 1
+            assert noted == []
+        else:
+            assert agent.places <= set(noted)
+    noted.clear()
+
+
 # --------------------------------------------------------------------------- whole programs
 
 HEAD = """
@@ -1308,7 +1387,7 @@ def end_group(process: subprocess.Popen[str]) -> list[str]:
     # the last moments of a process take a moment; Python's own helpers only then see the end
     left = wait_for_end([other for other in group if other not in services], timeout=1)
     left += wait_for_end(services, timeout=5)
-    found = [f"{other.pid} ({' '.join(other.cmdline())})" for other in left]
+    found = [str(other) for other in left]
     for other in left:
         other.kill()
     process.communicate()  # closes the pipes

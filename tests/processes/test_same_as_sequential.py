@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import io
 import itertools
 import json
 import multiprocessing
+import os
+import pickle
 import random
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 from configs import (
     SAMPLE_CLASSES,
@@ -35,7 +39,7 @@ from pams.agents import Agent
 from pams.logs import Logger, MarketStepSaver
 from sample_agents import ORDINARY, SignatureAgent, TranscriptLogger
 
-from pams_parallel import MultiProcessAgentParallelRunner
+from pams_parallel import CodecBackend, MultiProcessAgentParallelRunner
 
 START_METHODS = multiprocessing.get_all_start_methods()
 
@@ -202,7 +206,7 @@ def test_batches_of_one_agent_see_all_that_came_before() -> None:
     """With maxNormalOrders 1 even agents that read others' listed attributes give the same."""
     settings = make_settings({"GossipAgent": 6}, max_normal_orders=1, num_parallel=1)
     sequential, _ = check_same_as_sequential(settings)
-    assert sum(agent.n_asked for agent in sequential.simulator.agents) > 6  # type: ignore[attr-defined]
+    assert sum(agent.n_asked for agent in sequential.simulator.agents) > 6
 
 
 @pytest.mark.parametrize("max_normal_orders", [1, 3, 7, 50])
@@ -246,6 +250,137 @@ def test_any_chunking() -> None:
     """An overridden split, with empty chunks and chunks of unlike sizes, makes no difference."""
     settings = make_settings(MIXED, max_normal_orders=9)
     check_same_as_sequential(settings, runner_class=OddlySplitRunner)
+
+
+class ChunkNotingRunner(MultiProcessAgentParallelRunner):
+    """Notes the chunks of the default split."""
+
+    chunks: list[list[list[int]]]
+
+    def _split_agents_into_chunks(self, agents: list[Agent]) -> list[list[Agent]]:
+        chunks = super()._split_agents_into_chunks(agents=agents)
+        assert [agent for chunk in chunks for agent in chunk] == agents
+        self.chunks.append([[agent.agent_id for agent in chunk] for chunk in chunks])
+        return chunks
+
+
+@pytest.mark.parametrize(
+    ("number", "num_parallel", "sizes"),
+    [(10, 3, [4, 3, 3]), (3, 7, [1, 1, 1]), (8, 2, [4, 4]), (5, 1, [5])],
+)
+def test_the_default_chunks(number: int, num_parallel: int, sizes: list[int]) -> None:
+    """At most num_parallel consecutive chunks, none empty, sizes differing by at most one."""
+    settings = make_settings(
+        {"SampleAgent": number}, max_normal_orders=number, num_parallel=num_parallel, steps=2
+    )
+    runner = make_parallel(settings, SAMPLE_CLASSES, 1, runner_class=ChunkNotingRunner)
+    runner.chunks = []
+    main(runner)
+    assert [[len(chunk) for chunk in batch] for batch in runner.chunks] == [sizes] * 2
+
+
+class KeywordRunner(MultiProcessAgentParallelRunner):
+    """Takes the arguments of all hooks by keyword only."""
+
+    def _split_agents_into_chunks(self, *, agents: Any) -> Any:  # type: ignore[override]
+        return super()._split_agents_into_chunks(agents=agents)
+
+    def _receive_synced_attributes_from_worker(  # type: ignore[override]
+        self, *, agent: Any, attributes: Any
+    ) -> None:
+        super()._receive_synced_attributes_from_worker(agent=agent, attributes=attributes)
+
+    def _receive_orders_from_worker(  # type: ignore[override]
+        self, *, agent: Any, orders: Any, prng_state: Any
+    ) -> Any:
+        return super()._receive_orders_from_worker(
+            agent=agent, orders=orders, prng_state=prng_state
+        )
+
+
+def test_hooks_are_called_with_keywords() -> None:
+    """Overrides may take their arguments by keyword only, and make no difference."""
+    check_same_as_sequential(make_settings(MIXED), runner_class=KeywordRunner)
+
+
+class CloudpickleBackend:
+    """A foreign backend: nothing but the three members of the protocol."""
+
+    name = "cloudpickle"
+
+    def dumps(self, obj: object, references: Any) -> bytes:
+        """Write with cloudpickle."""
+        file = io.BytesIO()
+        pickler = cloudpickle.CloudPickler(file, protocol=5)
+        pickler.persistent_id = references.persistent_id
+        pickler.dump(obj)
+        return file.getvalue()
+
+    def loads(self, data: bytes, references: Any) -> object:
+        """Read with pickle."""
+        unpickler: Any = pickle.Unpickler(io.BytesIO(data))
+        unpickler.persistent_load = references.persistent_load
+        return unpickler.load()
+
+
+@pytest.mark.parametrize("start_method", START_METHODS)
+def test_a_backend_of_the_user(start_method: str) -> None:
+    """An object that satisfies the protocol works without being registered."""
+    backend = CloudpickleBackend()
+    assert isinstance(backend, CodecBackend)
+    settings = full_settings(start_method=start_method)
+    check_same_as_sequential(settings, codec=backend)
+
+
+class CountingBackend(CloudpickleBackend):
+    """Counts its calls in this process."""
+
+    def __init__(self) -> None:
+        self.n_dumps = 0
+
+    def dumps(self, obj: object, references: Any) -> bytes:
+        """Count."""
+        self.n_dumps += 1
+        return super().dumps(obj, references)
+
+
+def test_the_codec_argument_wins_over_the_config() -> None:
+    """codec= of the constructor is used, whatever simulation.codec says."""
+    backend = CountingBackend()
+    settings = make_settings({"SampleAgent": 4}, codec="dill")
+    check_same_as_sequential(settings, codec=backend)
+    assert backend.n_dumps > 0
+
+
+def test_the_default_number_of_workers() -> None:
+    """Without numParallel it is the number of CPUs minus one, at least one."""
+    settings = make_settings({"SampleAgent": 4}, num_parallel=None)
+    _, parallel = check_same_as_sequential(settings, runner_class=InlineRunner)
+    assert parallel.num_parallel == max((os.cpu_count() or 1) - 1, 1)
+
+
+def test_the_default_start_method_of_a_class() -> None:
+    """startMethod wins over the default of the class, and that over the default of Python."""
+
+    class SpawningRunner(MultiProcessAgentParallelRunner):
+        default_start_method = "spawn"
+
+    assert MultiProcessAgentParallelRunner.default_start_method is None
+    for configured in (None, "forkserver"):
+        settings = make_settings({"SampleAgent": 4}, start_method=configured)
+        runner = make_parallel(settings, SAMPLE_CLASSES, 1, runner_class=SpawningRunner)
+        with runner:
+            setup(runner)
+            assert runner.start_method == (configured or "spawn")
+            context = runner._get_mp_context()
+            assert context.get_start_method() == (configured or "spawn")
+
+
+def test_construction_says_that_it_is_experimental() -> None:
+    """It warns with the name of the actual class."""
+    settings = make_settings({"SampleAgent": 4})
+    with pytest.warns(UserWarning, match="KeywordRunner is experimental"):
+        KeywordRunner(settings)
 
 
 class NosySimulator(Simulator):

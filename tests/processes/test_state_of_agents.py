@@ -11,7 +11,7 @@ import sys
 import textwrap
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -563,7 +563,7 @@ def make_local_classes() -> tuple[type[Any], type[enum.Enum], list[str]]:
 
     class Policy(Base):
         def __init__(self) -> None:
-            self.rule = lambda draw: draw % 5 - 2
+            self.rule: Callable[[int], int] = lambda draw: draw % 5 - 2
             self.mood = Mood.CALM
 
     class LocalAgent(SampleAgent):
@@ -620,9 +620,7 @@ def test_classes_of_a_function_through_dill(start_method: str) -> None:
         assert agent.policy.mood is agent.mood
         assert agent.kinds == [type(agent.policy), mood, local_agent]
     sample_agents.remembered_classes.clear()
-    sequential = run_sequential(settings, classes, 3)
-    for agent in (*sequential.simulator.agents, *parallel.simulator.agents):
-        del agent.policy.rule  # type: ignore[attr-defined]  # two lambdas are not comparable
+    sequential: Any = run_sequential(settings, classes, 3)
     assert_same(sequential, parallel)
 
 
@@ -779,7 +777,7 @@ class TunedParallelRunner(TuningRunner, MultiProcessAgentParallelRunner):
 def test_what_user_code_sets_is_seen() -> None:
     """Objects put on the simulator, on other agents and on the agent itself are seen next."""
     settings = make_settings({"TunedAgent": 4}, max_normal_orders=4, steps=4)
-    sequential = make_sequential(settings, SAMPLE_CLASSES, 3, runner_class=TuningRunner)
+    sequential: Any = make_sequential(settings, SAMPLE_CLASSES, 3, runner_class=TuningRunner)
     parallel = make_parallel(settings, SAMPLE_CLASSES, 3, runner_class=TunedParallelRunner)
     for runner in (sequential, parallel):
         setup(runner)
@@ -1144,13 +1142,13 @@ def test_each_name_of_each_class_is_warned_about_once() -> None:
 def test_an_unlisted_attribute_that_keeps_the_orders() -> None:
     """An agent that keeps its last orders unlisted runs as ever, with a warning."""
     settings = make_settings({"UnlistedLastOrdersAgent": 4})
-    sequential = run_sequential(settings, SAMPLE_CLASSES, 3, TranscriptLogger())
+    sequential: Any = run_sequential(settings, SAMPLE_CLASSES, 3, TranscriptLogger())
     with pytest.warns(UserWarning, match=f"^{LOST}.*'last_orders'"):
         parallel = run_parallel(settings, SAMPLE_CLASSES, 3, logger=TranscriptLogger())
     assert all(agent.last_orders == [] for agent in parallel.simulator.agents)
     for runner in (sequential, parallel):
         for agent in runner.simulator.agents:
-            del agent.last_orders  # type: ignore[attr-defined]  # an agent of one class
+            del agent.last_orders
     assert_same(sequential, parallel)
 
 

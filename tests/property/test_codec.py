@@ -242,6 +242,15 @@ def test_checker_sees_differences(left: object, right: object) -> None:
     assert is_same(left, left)
 
 
+def test_checker_takes_sets_in_any_order() -> None:
+    """Sets are the same when their items are, sets and objects in them too."""
+    left: object = {frozenset({1, (), Node(1)}), frozenset({2, "x", Node(2)})}
+    right: object = {frozenset({Node(2), "x", 2}), frozenset({Node(1), (), 1})}
+    other: object = {frozenset({Node(2), "x", 2}), frozenset({Node(3), (), 1})}
+    assert is_same(left, right)
+    assert not is_same(left, other)
+
+
 def test_checker_takes_the_pairs_it_is_given() -> None:
     """Objects that are said to stand for each other do, whatever they consist of; no others do."""
     left, right = Node(1), Valued(2)

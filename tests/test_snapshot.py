@@ -1,0 +1,782 @@
+"""The snapshot: a replica is the simulation again, object by object."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import copyreg
+import random
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from configs import (
+    SAMPLE_CLASSES,
+    full_settings,
+    make_sequential,
+    make_settings,
+    run_sequential,
+    setup,
+)
+from isomorphism import find_difference
+from pams import Order, SequentialRunner, Session
+from pams.logs import Logger
+from sample_agents import LastDrawRandom, TranscriptLogger, unpicklable
+
+from pams_parallel import CodecBackend, DillBackend, PayloadError, PickleBackend, ReferenceTable
+from pams_parallel._codec.snapshot import (
+    INLINE,
+    LOGGER,
+    PLAIN,
+    PRNG,
+    classify,
+    decode_snapshot,
+    encode_snapshot,
+)
+from pams_parallel._messages import LoggerImage, Snapshot
+from pams_parallel._simulation import SimulationTable, tabulate
+
+BACKENDS: list[CodecBackend] = [PickleBackend(), DillBackend()]
+
+both = pytest.mark.parametrize("backend", BACKENDS, ids=["pickle", "dill"])
+
+
+class StandIn:
+    """What a logger is in a replica of these tests."""
+
+    def __init__(
+        self, index: int, image: LoggerImage, cls: type, sent: Mapping[str, object]
+    ) -> None:
+        self.index = index
+        self.image = image
+        self.cls = cls
+        self.sent = sent
+
+
+def replica_of(
+    objects: list[Any], backend: CodecBackend, loggers: tuple[object, ...] = (), **wanted: str
+) -> list[Any]:
+    """Return the objects that the other side has for a table of these."""
+    table = ReferenceTable(objects)
+    names = {int(key[1:]): frozenset(value.split()) for key, value in wanted.items()}
+    snapshot = encode_snapshot(backend, table, loggers, names)
+    return decode_snapshot(backend, snapshot, StandIn).objects
+
+
+def set_up(settings: dict[str, Any], logger: Logger | None = None) -> SequentialRunner:
+    """Return a simulation that has been set up."""
+    runner = make_sequential(settings, SAMPLE_CLASSES, 42, logger)
+    setup(runner)
+    return runner
+
+
+@pytest.fixture(scope="module")
+def finished() -> SimulationTable:
+    """A simulation with all that PAMS has, after a run: with histories, orders and log records."""
+    runner = run_sequential(full_settings(), SAMPLE_CLASSES, 42, TranscriptLogger())
+    table = tabulate(runner.simulator)
+    assert any(isinstance(obj, Order) for obj in table.table.objects)
+    return table
+
+
+# ----------------------------------------------------------------------- a simulation
+
+
+@both
+def test_replica_is_the_simulation_again(finished: SimulationTable, backend: CodecBackend) -> None:
+    """The replica has the same objects under the same numbers, with the same content and aliases.
+
+    Only the loggers are stand-ins.
+    """
+    objects = finished.table.objects
+    replica = replica_of(objects, backend, finished.loggers)
+    loggers = [number for number, obj in enumerate(objects) if isinstance(obj, Logger)]
+    pairs = [(objects[number], replica[number]) for number in loggers]
+    assert len(pairs) == 1
+    assert find_difference(objects, replica, pairs) is None
+    assert not {id(obj) for obj in objects} & {id(obj) for obj in replica}
+
+
+@both
+def test_replica_of_a_replica(finished: SimulationTable, backend: CodecBackend) -> None:
+    """A replica's own simulator holds what the table of the replica holds."""
+    replica = replica_of(finished.table.objects, backend, finished.loggers)
+    simulator = replica[finished.simulator]
+    assert simulator.markets is simulator.agents[0].simulator.markets
+    assert all(market.simulator is simulator for market in simulator.markets)
+    again = tabulate(simulator)
+    assert [id(obj) for obj in again.table.objects] == [
+        id(obj) for obj in replica if not isinstance(obj, StandIn)
+    ]
+
+
+@both
+def test_what_agents_share_stays_shared(backend: CodecBackend) -> None:
+    """An object that two agents hold, in whatever attributes, is one object in the replica."""
+    runner = set_up(make_settings({"IdleAgent": 3}))
+    first, second, third = agents = runner.simulator.agents
+    board: list[object] = [1]
+    vars(first)["board"] = board
+    vars(second)["notes"] = {"board": board}
+    vars(third)["box"] = (board, agents)
+    table = tabulate(runner.simulator)
+    replica = replica_of(table.table.objects, backend, table.loggers)
+    copies = replica[table.simulator].agents
+    shared = copies[0].board
+    assert shared == [1]
+    assert shared is copies[1].notes["board"] is copies[2].box[0]
+    assert shared is not board
+    assert copies[2].box[1] is copies
+
+
+@both
+def test_long_chain_of_agents(backend: CodecBackend) -> None:
+    """5,000 agents that each know the next are no problem: a payload does not recurse into them."""
+    runner = set_up(make_settings({"IdleAgent": 5000}))
+    agents = runner.simulator.agents
+    for agent, friend in pairwise(agents):
+        vars(agent)["friend"] = friend
+        vars(friend)["admirers"] = [agent]
+    table = tabulate(runner.simulator)
+    replica = replica_of(table.table.objects, backend, table.loggers)
+    copies = replica[table.simulator].agents
+    assert len(copies) == 5000
+    assert all(one.friend is other for one, other in pairwise(copies))
+    assert all(two.admirers[0] is one for one, two in pairwise(copies))
+
+
+# ------------------------------------------------------------- classes with a say in it
+
+
+class Plain:
+    """An object with attributes."""
+
+    def __init__(self, **attributes: object) -> None:
+        vars(self).update(attributes)
+
+
+class Slotted:
+    """Has slots, one of them private, and one that is not set."""
+
+    __slots__ = ("__secret", "peer", "unset")
+    peer: object
+    unset: object
+
+    def __init__(self, secret: object, peer: object) -> None:
+        self.__secret = secret
+        self.peer = peer
+
+
+class SlottedChild(Slotted):
+    """Has slots and a dict."""
+
+    __slots__ = ("__dict__", "extra")
+    extra: object
+
+
+class Getstate:
+    """Leaves out what cannot be pickled, and makes it anew."""
+
+    def __init__(self, peer: object) -> None:
+        self.peer = peer
+        self.cache: object = unpicklable()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"peer": self.peer}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self.cache = ["made anew"]
+
+
+class TupleState:
+    """Has a state that is no dict."""
+
+    def __init__(self, *items: object) -> None:
+        self.items = items
+
+    def __getstate__(self) -> tuple[object, ...]:
+        return ("state", *self.items)
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        word, *items = state
+        assert word == "state"
+        self.items = tuple(items)
+
+
+class OnlyGetstate:
+    """Drops an attribute and has no way to get it back."""
+
+    def __init__(self) -> None:
+        self.kept, self.dropped = 1, unpicklable()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"kept": self.kept}
+
+
+class OnlySetstate:
+    """Notes that it was loaded."""
+
+    def __init__(self, peer: object) -> None:
+        self.peer = peer
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, loaded=True)
+
+
+class LookingAround:
+    """Looks at another object of the table while it is loaded."""
+
+    def __init__(self, peer: Plain) -> None:
+        self.peer = peer
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"peer": self.peer}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.peer = state["peer"]
+        self.seen = dict(vars(self.peer))
+
+
+class Reduce:
+    """Is made by its constructor."""
+
+    def __init__(self, number: int, way: str = "constructor") -> None:
+        self.number = number
+        self.way = way
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reduce, (self.number, "reduced")
+
+
+class Newargs:
+    """Needs an argument to be made at all."""
+
+    def __new__(cls, number: int) -> Newargs:
+        made = super().__new__(cls)
+        made.doubled = 2 * number
+        return made
+
+    doubled: int
+
+    def __getnewargs__(self) -> tuple[int]:
+        return (self.doubled // 2,)
+
+
+class Forwarding:
+    """Forwards what it lacks to a field, as a wrapper does."""
+
+    def __init__(self, inner: object) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class Valued:
+    """Has an equality and a hash by an attribute."""
+
+    def __init__(self, name: str, **more: object) -> None:
+        self.name = name
+        vars(self).update(more)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Valued) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class ValuedByTuple(Valued):
+    """The same by a tuple that it keeps."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.key = (name, 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValuedByTuple) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class ValuedBySlot:
+    """The same by a slot."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValuedBySlot) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class ValuedWithSetstate(Valued):
+    """The same, and loads itself."""
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+
+
+class Growing(list[object]):
+    """A list with attributes."""
+
+
+class Picky:
+    """Has a `__setattr__` that refuses, and an attribute that is set all the same."""
+
+    def __init__(self) -> None:
+        vars(self)["value"] = 1
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("read only")
+
+
+@both
+def test_attributes_keep_their_order(backend: CodecBackend) -> None:
+    """The attributes of a replica's object stand in main's order."""
+    thing = Plain(zebra=[1], ant=2, bear="x")
+    copy = replica_of([thing], backend)[0]
+    assert list(vars(copy).items()) == [("zebra", [1]), ("ant", 2), ("bear", "x")]
+    key = Valued("a", items=[1])
+    vars(key)["name"] = vars(key).pop("name")  # what it is hashed by comes last now
+    copy = replica_of([key], backend)[0]
+    assert list(vars(copy).items()) == [("items", [1]), ("name", "a")]
+
+
+@both
+def test_slots(backend: CodecBackend) -> None:
+    """Slots are sent, private ones and those of bases too; one that is not set stays so."""
+    peer = Plain()
+    child = SlottedChild([1], peer)
+    child.extra = 2
+    vars(child)["more"] = 3
+    objects = [Slotted([1], peer), child, peer]
+    copies = replica_of(objects, backend)
+    assert find_difference(objects, copies) is None
+    assert copies[0].peer is copies[2]
+    assert not hasattr(copies[0], "unset")
+    assert (copies[1].extra, copies[1].more) == (2, 3)
+
+
+@both
+def test_getstate_and_setstate(backend: CodecBackend) -> None:
+    """A class that says itself what is sent is heard, and hears it again."""
+    peer = Plain()
+    objects = [Getstate(peer), TupleState(peer, 1), OnlyGetstate(), OnlySetstate(peer), peer]
+    first, second, third, fourth, other = replica_of(objects, backend)
+    assert (first.peer, first.cache) == (other, ["made anew"])
+    assert second.items == (other, 1)
+    assert vars(third) == {"kept": 1}
+    assert vars(fourth) == {"peer": other, "loaded": True}
+
+
+@both
+def test_setstate_may_look_at_others(backend: CodecBackend) -> None:
+    """Objects that load themselves do so when the others are filled, wherever in the table."""
+    peer = Plain(value=[7])
+    looking, other = replica_of([LookingAround(peer), peer], backend)
+    assert looking.peer is other
+    assert looking.seen == {"value": [7]}
+
+
+@both
+def test_reduce(backend: CodecBackend) -> None:
+    """Classes that say how they are made are made so, each object once."""
+    reduced, made = Reduce(7), Newargs(3)
+    holder = Plain(one=reduced, other=[reduced, made])
+    copies = replica_of([reduced, made, holder], backend)
+    assert (copies[0].number, copies[0].way) == (7, "reduced")
+    assert copies[1].doubled == 6
+    assert copies[2].one is copies[2].other[0] is copies[0]
+    assert copies[2].other[1] is copies[1]
+
+
+@both
+def test_containers_of_the_table(backend: CodecBackend) -> None:
+    """Lists, dicts and sets of the table are one object each, wherever they are held."""
+    items, index, members = Growing([1]), {"a": 1}, {1}
+    vars(items)["of"] = index
+    holders = [Plain(x=items, y=index), Plain(z=members, x=items)]
+    objects: list[Any] = [*holders, items, index, members]
+    copies = replica_of(objects, backend)
+    assert find_difference(objects, copies) is None
+    assert copies[0].x is copies[1].x is copies[2]
+    assert copies[2].of is copies[3]
+
+
+@both
+def test_container_that_nothing_holds(backend: CodecBackend) -> None:
+    """What only the table itself holds is sent, too."""
+    assert replica_of([[1, 2], {"a": [3]}], backend) == [[1, 2], {"a": [3]}]
+
+
+@both
+def test_empty_object(backend: CodecBackend) -> None:
+    """An object without any state is made empty."""
+    copy = replica_of([Plain()], backend)[0]
+    assert type(copy) is Plain
+    assert vars(copy) == {}
+
+
+@both
+def test_wrapper_and_picky_class(backend: CodecBackend) -> None:
+    """`__getattr__` and `__setattr__` of a class are not asked while its objects are filled."""
+    inner = Plain(size=3)
+    wrapper, picky, copy = replica_of([Forwarding(inner), Picky(), inner], backend)
+    assert wrapper.size == 3
+    assert wrapper.inner is copy
+    assert vars(picky) == {"value": 1}
+
+
+@both
+@pytest.mark.parametrize("first", [True, False], ids=["key first", "holder first"])
+def test_hash_of_a_class_of_its_own(backend: CodecBackend, first: bool) -> None:
+    """Objects that are hashed by an attribute are keys of dicts and sets, also in a cycle."""
+    key, other = Valued("a"), Valued("b")
+    holder = Plain(notes={key: [1], other: key}, members={other, key})
+    vars(key)["holder"] = holder
+    objects = [key, other, holder] if first else [holder, key, other]
+    copies = replica_of(objects, backend)
+    if not first:
+        copies = [*copies[1:], copies[0]]
+    copy, other_copy, held = copies
+    assert held.notes == {Valued("a"): [1], Valued("b"): Valued("a")}
+    assert held.notes[other_copy] is copy
+    assert held.members == {copy, other_copy}
+    assert copy.holder is held
+
+
+@both
+@pytest.mark.parametrize("cls", [ValuedByTuple, ValuedBySlot, ValuedWithSetstate])
+@pytest.mark.parametrize("first", [True, False], ids=["key first", "holder first"])
+def test_other_hashes(backend: CodecBackend, cls: Callable[[str], Any], first: bool) -> None:
+    """What the hash is made of may be a tuple, in a slot, or come through `__setstate__`."""
+    key = cls("a")
+    holder = Plain(notes={key: 1})
+    copies = replica_of([key, holder] if first else [holder, key], backend)
+    copy, held = copies if first else reversed(copies)
+    assert held.notes[copy] == 1
+
+
+@both
+def test_market_as_key(backend: CodecBackend) -> None:
+    """A dict of an agent that is keyed by markets finds them in the replica."""
+    runner = set_up(make_settings({"MarketNotesAgent": 1}, markets=3))
+    agent: Any = runner.simulator.agents[0]
+    agent.notes = {market: number for number, market in enumerate(runner.simulator.markets)}
+    table = tabulate(runner.simulator)
+    simulator = replica_of(table.table.objects, backend)[table.simulator]
+    assert [simulator.agents[0].notes[market] for market in simulator.markets] == [0, 1, 2]
+
+
+@contextlib.contextmanager
+def reducer_registered(cls: type, reduce: Callable[[Any], Any]) -> Iterator[None]:
+    """Register a reducer for a while."""
+    copyreg.pickle(cls, reduce)
+    try:
+        yield
+    finally:
+        copyreg.dispatch_table.pop(cls)
+
+
+def reduce_plain(thing: Plain) -> tuple[Any, ...]:
+    """Rebuild it by name, without its state."""
+    return Plain, (), {"by": "reducer"}
+
+
+@both
+def test_registered_reducer_of_a_table_object(backend: CodecBackend) -> None:
+    """A reducer that is registered for the class of a simulation object is used."""
+    thing = Plain(never=unpicklable())
+    with reducer_registered(Plain, reduce_plain):
+        copies = replica_of([thing, Valued("x", of=thing)], backend)
+    assert vars(copies[0]) == {"by": "reducer"}
+    assert copies[1].of is copies[0]
+
+
+def test_local_classes_under_dill() -> None:
+    """Objects of the table may be of classes that cannot be imported."""
+
+    class Local:
+        def __init__(self, peer: object) -> None:
+            self.peer = peer
+
+    peer = Plain()
+    local, other = replica_of([Local(peer), peer], DillBackend())
+    assert type(local) is Local
+    assert local.peer is other
+
+
+# ------------------------------------------------------------------------- generators
+
+
+def generator_with(gauss: float | None) -> random.Random:
+    """Return a generator with a pending gauss value."""
+    prng = random.Random(5)
+    prng.random()
+    version, words, _ = prng.getstate()
+    prng.setstate((version, words, gauss))
+    return prng
+
+
+@both
+@pytest.mark.parametrize("gauss", [None, 0.0, -0.0, 1.25, -1e-300], ids=repr)
+def test_generator(backend: CodecBackend, gauss: float | None) -> None:
+    """A generator of the table goes on where main's is, the pending gauss to the sign of zero."""
+    prng = generator_with(gauss)
+    holders = [Plain(prng=prng), Plain(prng=prng)]
+    copies = replica_of([*holders, prng], backend)
+    assert copies[0].prng is copies[1].prng is copies[2]
+    assert find_difference(prng, copies[2]) is None
+    drawn = [copies[2].gauss(0.0, 1.0), copies[2].random()]
+    assert drawn == [prng.gauss(0.0, 1.0), prng.random()]
+
+
+@both
+def test_generator_that_is_in_no_table(backend: CodecBackend) -> None:
+    """An agent's second generator travels with the agent, to the sign of zero, too."""
+    thing = Plain(own=generator_with(-0.0))
+    copy = replica_of([thing], backend)[0]
+    assert find_difference(thing, copy) is None
+
+
+@both
+def test_many_generators(backend: CodecBackend) -> None:
+    """Each generator of the table gets its own state."""
+    prngs = [random.Random(seed) for seed in range(5)]
+    copies = replica_of([Plain(), *prngs, Plain()], backend)
+    assert [prng.getstate() for prng in copies[1:6]] == [prng.getstate() for prng in prngs]
+
+
+@both
+def test_generator_with_more_state(backend: CodecBackend) -> None:
+    """A subclass of `random.Random` travels through its own `getstate`."""
+    prng = LastDrawRandom(3)
+    prng.random()
+    holder = Plain(prng=prng)
+    copies = replica_of([holder, prng], backend)
+    assert type(copies[1]) is LastDrawRandom
+    assert copies[1].n_draws == 1
+    assert copies[0].prng is copies[1]
+    assert copies[1].random() == prng.random()
+
+
+@both
+def test_numpy_generators(backend: CodecBackend) -> None:
+    """Generators of numpy go on where main's are, and stay shared."""
+    new, old = np.random.default_rng(5), np.random.RandomState(5)
+    new.random()
+    old.standard_normal()  # leaves a pending value
+    objects = [Plain(a=new, b=old), Plain(c=[new, old]), new, old]
+    copies = replica_of(objects, backend)
+    assert find_difference(objects, copies) is None
+    assert copies[0].a is copies[1].c[0] is copies[2]
+    assert copies[2].random() == new.random()
+    assert copies[3].standard_normal() == old.standard_normal()
+
+
+# --------------------------------------------------------------------------- loggers
+
+
+class FileLogger(Logger):
+    """Holds something that cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.file = unpicklable()
+        self.lines = ["a", "b"]
+
+
+def logger_image(
+    logger: Logger, backend: CodecBackend, names: str = "", extra: tuple[object, ...] = ()
+) -> StandIn:
+    """Return what the other side gets to know of a logger."""
+    image = replica_of([*extra, logger], backend, (logger,), n0=names)[-1]
+    assert isinstance(image, StandIn)
+    return image
+
+
+@both
+def test_logger_is_a_stand_in(backend: CodecBackend) -> None:
+    """Of a logger only the class and the names of its attributes are sent, whatever it holds."""
+    stand_in = logger_image(FileLogger(), backend)
+    assert stand_in.cls is FileLogger
+    assert stand_in.index == 0
+    assert stand_in.image.class_name == "FileLogger"
+    assert stand_in.image.is_own_class
+    assert stand_in.image.names == ("pending_logs", "file", "lines")
+    assert stand_in.sent == {}
+
+
+@both
+def test_logger_costs_nothing(backend: CodecBackend) -> None:
+    """The bytes do not grow with what a logger has collected."""
+    logger = FileLogger()
+
+    def size() -> int:
+        snapshot = encode_snapshot(backend, ReferenceTable([logger]), [logger], {})
+        return len(snapshot.graph) + len(snapshot.classes)
+
+    before = size()
+    logger.lines *= 1000
+    assert size() == before
+
+
+@both
+def test_wanted_parts_of_a_logger(backend: CodecBackend) -> None:
+    """What agents read is sent; a part that cannot be is named, with the reason."""
+    stand_in = logger_image(FileLogger(), backend, "lines file")
+    assert stand_in.sent == {"lines": ["a", "b"]}
+    assert [name for name, _ in stand_in.image.unreadable] == ["file"]
+    assert "cannot pickle" in stand_in.image.unreadable[0][1]
+
+
+@both
+def test_references_of_a_logger(backend: CodecBackend) -> None:
+    """An attribute of a logger that is in the table is sent always, as a reference."""
+    logger = Logger()
+    simulator = Plain(logger=logger)
+    logger.simulator = simulator  # type: ignore[assignment]  # stands for a simulator
+    copies = replica_of([simulator, logger], backend, (logger,))
+    assert copies[1].sent == {"simulator": copies[0]}
+    assert copies[0].logger is copies[1]
+
+
+@both
+def test_logger_shares_with_agents(backend: CodecBackend) -> None:
+    """A part of a logger that an agent holds, too, stays shared with it."""
+    logger = FileLogger()
+    agent = Plain(reads=logger.lines)
+    copies = replica_of([agent, logger], backend, (logger,), n0="lines")
+    assert copies[1].sent["lines"] is copies[0].reads
+
+
+def test_logger_of_a_local_class_under_pickle() -> None:
+    """A logger whose class cannot be sent is known by the nearest base that can."""
+
+    class Local(FileLogger):
+        pass
+
+    stand_in = logger_image(Local(), PickleBackend())
+    assert stand_in.cls is FileLogger
+    assert not stand_in.image.is_own_class
+    assert stand_in.image.class_name == "Local"
+
+
+@both
+def test_two_loggers(backend: CodecBackend) -> None:
+    """Each logger has its own names and its own wanted parts."""
+    first, second = FileLogger(), FileLogger()
+    second.lines = ["c"]
+    copies = replica_of([first, second], backend, (first, second), n1="lines")
+    assert [copy.sent for copy in copies] == [{}, {"lines": ["c"]}]
+
+
+# ------------------------------------------------------------------------------ errors
+
+
+@both
+@pytest.mark.parametrize("position", [0, 1, 3])
+def test_object_that_cannot_be_sent(backend: CodecBackend, position: int) -> None:
+    """The error says which object of the table failed, with the serializer's error as its cause."""
+    objects: list[Any] = [Plain(number=number, other=[number]) for number in range(4)]
+    objects[position].never = unpicklable()
+    with pytest.raises(PayloadError) as caught:
+        replica_of(objects, backend)
+    assert caught.value.position == position
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+class BrokenGetstate:
+    """Fails to say what is sent."""
+
+    def __getstate__(self) -> object:
+        raise LookupError("of the getstate")
+
+
+class BrokenSetstate:
+    """Fails to load itself."""
+
+    def __init__(self) -> None:
+        self.value = 1
+
+    def __setstate__(self, state: object) -> None:
+        raise LookupError("of the setstate")
+
+
+def break_load() -> Plain:
+    """Fail to make an object."""
+    raise LookupError("of the loader")
+
+
+class BrokenLoad:
+    """Can be written, and not be read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return break_load, ()
+
+
+@both
+def test_getstate_that_fails(backend: CodecBackend) -> None:
+    """An error of an object's own `__getstate__` is that object's."""
+    with pytest.raises(PayloadError) as caught:
+        replica_of([Plain(), BrokenGetstate()], backend)
+    assert caught.value.position == 1
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+@both
+@pytest.mark.parametrize("bad", [BrokenSetstate(), Plain(x=[BrokenLoad()])], ids=["own", "part"])
+def test_object_that_cannot_be_loaded(backend: CodecBackend, bad: object) -> None:
+    """The error of building the replica says which object failed."""
+    with pytest.raises(PayloadError) as caught:
+        replica_of([Plain(), Plain(), bad, Plain()], backend)
+    assert caught.value.position == 2
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_class_that_cannot_be_sent() -> None:
+    """A class that pickle cannot write is the fault of the first object that has it."""
+
+    class Local:
+        def __init__(self) -> None:
+            self.value = 1
+
+    with pytest.raises(PayloadError) as caught:
+        replica_of([Plain(), Plain(), Local(), Local()], PickleBackend())
+    assert caught.value.position == 2
+
+
+def test_nothing_but_bytes_and_numbers_crosses() -> None:
+    """A snapshot consists of bytes, numbers and names: it can be loaded anywhere."""
+    logger = FileLogger()
+    objects = [Plain(x=1), random.Random(1), logger, [1]]
+    snapshot = encode_snapshot(PickleBackend(), ReferenceTable(objects), [logger], {})
+    assert isinstance(snapshot, Snapshot)
+    values = collections.deque(getattr(snapshot, name) for name in Snapshot.__slots__)
+    while values:
+        value = values.popleft()
+        assert isinstance(value, (bytes, int, str, tuple, LoggerImage))
+        if isinstance(value, tuple):
+            values.extend(value)
+
+
+def test_kinds() -> None:
+    """How an object is carried follows from its class, and whether it is a logger."""
+    logger = Logger()
+    objects: list[object] = [
+        *(Plain(), Slotted(1, 2), Getstate(1), Valued("x"), Session.__new__(Session)),
+        *(random.Random(1), logger),
+        *(LastDrawRandom(1), np.random.default_rng(1), [], {}, set(), Reduce(1), Newargs(1)),
+        *(Growing(), (1,), None),
+    ]
+    expected = [PLAIN] * 5 + [PRNG, LOGGER] + [INLINE] * 10
+    assert list(classify(objects, [logger])) == expected
