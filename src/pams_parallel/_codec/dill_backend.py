@@ -91,10 +91,13 @@ class _Writer:
         return buffer.getvalue()
 
     def _dump_global(self, value: object) -> bytes:
+        met, shapes, contents = set(self._met), dict(self._shapes), dict(self._contents)
         try:
             return self._dump(value, _NO_REFERENCES)
         except Exception:  # a lock, a file: a worker that has its own is served, one that has not
-            return b""  # gets a NameError that names it
+            # gets a NameError that names it. Classes met on the way may be written by half.
+            self._met, self._shapes, self._contents = met, shapes, contents
+            return b""
 
     def class_id(self, cls: type) -> tuple[str, str] | None:
         """Return the persistent id of a class that cannot be imported, else None.

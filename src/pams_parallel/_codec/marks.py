@@ -44,6 +44,21 @@ class MarkedReferences:
         self._references = references
         self._foreign = foreign
         self.position = -1
+        numbers: dict[int, int] | None = getattr(references, "numbers", None)
+        if numbers is not None and foreign is None:
+            self.persistent_id = self._reader_of(numbers.get)  # type: ignore[method-assign]
+
+    def _reader_of(self, get: Callable[[int], int | None]) -> Callable[[object], int | None]:
+        """Return ``persistent_id`` for a table of ours, without the calls in between."""
+
+        def persistent_id(obj: object, /) -> int | None:
+            pid = get(id(obj))
+            if pid is None and type(obj) is Mark:
+                self.position = obj.index
+                return -1 - obj.index
+            return pid
+
+        return persistent_id
 
     def persistent_id(self, obj: object, /) -> object | None:
         """Return the id of a mark or of an object of the table."""

@@ -34,18 +34,13 @@ class PickleBackend:
 
 class _Pickler(pickle.Pickler):
     def __init__(self, buffer: io.BytesIO, references: References) -> None:
+        # Called for every object, ints included: a method in between would double what it costs.
+        self.persistent_id = references.persistent_id  # type: ignore[method-assign]
         super().__init__(buffer, PROTOCOL)
         self.dispatch_table = registered_reducers()
-        self._references = references
-
-    def persistent_id(self, obj: object) -> object | None:
-        return self._references.persistent_id(obj)
 
 
 class _Unpickler(pickle.Unpickler):
     def __init__(self, buffer: io.BytesIO, references: References) -> None:
+        self.persistent_load = references.persistent_load  # type: ignore[method-assign]
         super().__init__(buffer)
-        self._references = references
-
-    def persistent_load(self, pid: object) -> object:
-        return self._references.persistent_load(pid)

@@ -17,25 +17,29 @@ class ReferenceTable:
 
     Identity is what counts: an order of PAMS has no hash, and refuses some comparisons. The table
     keeps its objects alive, so an ``id()`` in it cannot come to mean another object.
+
+    Attributes:
+        objects: the objects, by number.
+        numbers: the numbers, by ``id()`` of the object.
     """
 
-    __slots__ = ("_index", "objects")
+    __slots__ = ("numbers", "objects")
 
     def __init__(self, objects: Iterable[object]) -> None:
         """Number the objects in their order."""
         self.objects = list(objects)
-        self._index = {id(obj): index for index, obj in enumerate(self.objects)}
+        self.numbers = {id(obj): index for index, obj in enumerate(self.objects)}
 
     def __len__(self) -> int:
         return len(self.objects)
 
     def index_of(self, obj: object) -> int | None:
         """Return the number of an object, or None when it is not in the table."""
-        return self._index.get(id(obj))
+        return self.numbers.get(id(obj))
 
     def persistent_id(self, obj: object, /) -> int | None:
         """Return the number that stands for the object, or None."""
-        return self._index.get(id(obj))
+        return self.numbers.get(id(obj))
 
     def persistent_load(self, pid: object, /) -> object:
         """Return the object with this number.

@@ -232,11 +232,12 @@ class SnapshotReferences:
 
     def __init__(self, table: ReferenceTable, kinds: bytes) -> None:
         self._table = table
-        self._kinds = kinds
+        self.numbers = {
+            key: index for key, index in table.numbers.items() if kinds[index] != INLINE
+        }
 
     def persistent_id(self, obj: object, /) -> int | None:
-        index = self._table.index_of(obj)
-        return None if index is None or self._kinds[index] == INLINE else index
+        return self.numbers.get(id(obj))
 
     def persistent_load(self, pid: object, /) -> object:
         return self._table.persistent_load(pid)
