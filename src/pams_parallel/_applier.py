@@ -68,7 +68,8 @@ def apply_result(
     for logger, method, args, kwargs in result.calls:
         getattr(logger, method)(*args, **kwargs)
     agent = result.agent
-    before = attributes_of(agent)
+    own = dict(getattr(agent, "__dict__", {}))
+    slots = {name: value for name, value in attributes_of(agent) if name not in own}
     prng: Any = getattr(agent, "prng", None)
     # costs 11 us; only what is about to be changed needs to be kept
     prng_before = None if result.prng_state is None else prng.getstate()
@@ -77,22 +78,24 @@ def apply_result(
             receive_attributes(agent, result.attributes)
         return receive_orders(agent, result.orders, result.prng_state)
     except BaseException:
-        _put_back(agent, dict(before))
+        _put_back(agent, own, slots)
         if prng_before is not None:
             prng.setstate(prng_before)
         raise
 
 
-def _put_back(agent: object, before: Mapping[str, object]) -> None:
+def _put_back(agent: object, own: Mapping[str, object], slots: Mapping[str, object]) -> None:
     """Give an agent back the attributes that it had, in its dict and in its slots."""
-    own = getattr(agent, "__dict__", {})
-    own.clear()
-    for name, _ in attributes_of(agent):  # what is left are slots
-        if name not in before:
+    if hasattr(agent, "__dict__"):
+        vars(agent).clear()
+    # not through the class's own __setattr__, which may be what has just failed
+    for name, _ in attributes_of(agent):
+        if name not in slots:
             object.__delattr__(agent, name)
-    for name, value in before.items():
-        # not through the class's own __setattr__, which may be what has just failed
+    for name, value in slots.items():
         object.__setattr__(agent, name, value)
+    if own:
+        vars(agent).update(own)
 
 
 def set_attributes(agent: object, attributes: Mapping[str, object]) -> None:
