@@ -1,10 +1,11 @@
 # make run    install into .venv and verify the example: sequential and parallel, compared
 # make test   install the tools too, and run all checks
+# make bench  measure against the targets
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test clean
+.PHONY: run test bench clean
 
 run: .venv/.installed
 	$(BIN)/pams-parallel verify
@@ -12,6 +13,9 @@ run: .venv/.installed
 # what is checked is said in noxfile.py; nox runs it with the .venv as it is
 test: .venv/.installed-dev
 	$(BIN)/nox
+
+bench: .venv/.installed-dev
+	$(BIN)/nox -s bench
 
 clean:
 	rm -rf .venv .nox site

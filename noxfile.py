@@ -2,6 +2,7 @@
 
 nox                         lint, types, layers, tests and docs
 nox -s tests -- -k planner  some tests; what follows -- goes to the tool
+nox -s bench                the benchmarks against their targets, some twenty minutes
 nox -s tests_on             the tests on every Python of 3.10 to 3.14 that is installed
 """
 
@@ -54,6 +55,12 @@ def tests(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The site, with every broken link an error."""
     session.run(PYTHON, "-m", "mkdocs", "build", "--strict")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """The benchmarks; what follows -- goes to them: --quick is rougher, --out writes a page."""
+    session.run(PYTHON, "-m", "benchmarks", *session.posargs)
 
 
 @nox.session(venv_backend="virtualenv", python=["3.10", "3.11", "3.12", "3.13", "3.14"])

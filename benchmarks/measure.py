@@ -33,6 +33,7 @@ RunnerT = TypeVar("RunnerT", bound=SequentialRunner)
 
 SEED: Final = 42
 WARM_UP_STEPS: Final = 2
+DECISIONS: Final = 40
 
 
 @dataclass
@@ -43,13 +44,13 @@ class Measurement:
         rounds: seconds of each collect, by round and step.
         batch_bytes: bytes that main encoded for each batch of the last round; None if unknown.
         task_bytes: the largest task of the last round, where the contender is the seed's method.
-        shuffle: seconds of a collect that go into shuffling the agents, whatever the runner.
+        decisions: seconds of single decisions, asked after the run, in the sequential runner.
     """
 
     rounds: list[list[float]] = field(default_factory=list)
     batch_bytes: list[int] | None = None
     task_bytes: int | None = None
-    shuffle: float = 0.0
+    decisions: list[float] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -88,9 +89,8 @@ class Comparison:
 
     @property
     def decision(self) -> float:
-        """Seconds of one decision, as they are in the sequential runner."""
-        sequential = self[SEQUENTIAL]
-        return (sequential.seconds - sequential.shuffle) / self.workload.asked
+        """The median seconds of one decision."""
+        return median(self[SEQUENTIAL].decisions)
 
 
 def compare(
@@ -120,6 +120,8 @@ def compare(
             runner = run(workload, contender, count)
             _note(measurements[contender], runner)
             prices[contender] = runner.simulator.markets[0].get_market_prices(range(count))
+            if contender == SEQUENTIAL:
+                measurements[contender].decisions += _decision_seconds(runner)
     _check_same_prices(workload, prices)
     return Comparison(workload, measurements)
 
@@ -164,7 +166,6 @@ def quiet() -> Iterator[None]:
 
 def _note(measurement: Measurement, runner: TimedRunner) -> None:
     measurement.rounds.append(runner.collect_seconds)
-    measurement.shuffle = _shuffle_seconds(runner)
     if isinstance(runner, SeedMethodRunner):
         measurement.batch_bytes = [sum(sizes) for sizes in runner.task_sizes]
         measurement.task_bytes = max(max(sizes) for sizes in runner.task_sizes)
@@ -172,16 +173,19 @@ def _note(measurement: Measurement, runner: TimedRunner) -> None:
         measurement.batch_bytes = encoded_bytes(runner)
 
 
-def _shuffle_seconds(runner: TimedRunner) -> float:
-    """Return how long it takes to shuffle the agents; 10,000 take milliseconds."""
-    agents, prng = runner.simulator.normal_frequency_agents, random.Random(SEED)
+def _decision_seconds(runner: TimedRunner) -> list[float]:
+    """Return how long agents take to decide.
 
-    def shuffle() -> float:
+    A collect divided by the agents asked would not tell: it holds the shuffling of all agents,
+    which takes longer than 50 light decisions.
+    """
+    markets = runner.simulator.markets
+    seconds: list[float] = []
+    for agent in runner.simulator.normal_frequency_agents[:DECISIONS]:
         start = perf_counter()
-        prng.sample(agents, len(agents))
-        return perf_counter() - start
-
-    return median(shuffle() for _ in range(9))
+        agent.submit_orders(markets)
+        seconds.append(perf_counter() - start)
+    return seconds
 
 
 def _check_same_prices(workload: Workload, prices: Mapping[Contender, list[float]]) -> None:

@@ -77,12 +77,16 @@ class MemoryReport:
     @property
     def growth(self) -> int:
         """By how much the workers have grown from a quarter of the run to its end."""
-        return self._largest(self.samples[-1]) - self._largest(self.samples[len(self.samples) // 4])
+        return self._largest(self.samples[-1]) - self._largest(self._quarter)
 
     @property
     def growth_from(self) -> int:
         """The step from which the growth counts."""
-        return self.samples[len(self.samples) // 4][0]
+        return self._quarter[0]
+
+    @property
+    def _quarter(self) -> tuple[int, Sequence[WorkerMemory]]:
+        return self.samples[max(len(self.samples) // 4 - 1, 0)]
 
     @staticmethod
     def _largest(sample: tuple[int, Sequence[WorkerMemory]]) -> int:

@@ -15,7 +15,7 @@ from .workloads import at_size
 CHEAP_SIZE: Final = 32
 """Up to here a step takes less than 50 ms, and more of them are run."""
 
-PATIENT_SIZES: Final = (1, 32, 256)
+PATIENT_SIZES: Final = (1, 256)
 """Where PAMS's process runner is measured: pickling is all of its time, and is the same."""
 
 

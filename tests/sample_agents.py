@@ -1217,6 +1217,8 @@ def misbehave(agent: Agent, error: str, orders: Orders) -> Orders:
             raise OwnError(44, "the outer") from inner
     if error == "none":
         return None  # type: ignore[return-value]  # that is the point
+    if error == "generator":
+        return (order for order in orders)  # type: ignore[return-value]  # that is the point
     if error == "spoof":
         order: Any = orders[0]
         order.agent_id = agent.agent_id + 1

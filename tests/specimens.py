@@ -11,6 +11,8 @@ import collections
 import dataclasses
 import enum
 import functools
+import gc
+import os
 from collections.abc import Callable
 from typing import (
     Any,
@@ -76,6 +78,16 @@ def relay_checked(data: bytes) -> bytes:
 def call_loaded(data: bytes) -> object:
     """Load a function, and return what it returns."""
     return cast("Any", DillBackend().loads(data, _NOTHING))()
+
+
+def count_visits(data: bytes) -> int:
+    """Load a class, and return how often it has been here; do not hold it."""
+    cls = cast("Any", DillBackend().loads(data, _NOTHING))
+    cls.visits = getattr(cls, "visits", 0) + 1
+    visits = int(cls.visits)
+    del cls
+    gc.collect()
+    return visits
 
 
 _kept: dict[str, Any] = {}
@@ -465,8 +477,8 @@ class Registered:
     mark: ClassVar[int]
 
 
-def _check_registered(cls: Any, thing: Any) -> None:
-    expect(Registered.known.count("OfFunction") <= 1)
+def _check_registered(cls: Any, thing: Any, home: int) -> None:
+    expect(Registered.known == (["OfFunction"] if os.getpid() == home else []))
     expect("__init_subclass__" in vars(Registered))
     before = len(Registered.known)
 
@@ -487,7 +499,7 @@ def subclass_of_an_importable_registry() -> tuple[Any, ...]:
     class OfFunction(Registered):
         pass
 
-    return OfFunction, OfFunction()
+    return OfFunction, OfFunction(), os.getpid()
 
 
 def _check_metaclass(meta: Any, base: Any, cls: Any) -> None:
@@ -522,6 +534,36 @@ def metaclass() -> tuple[Any, ...]:
         pass
 
     return Meta, Base, Derived
+
+
+class ImportableMeta(type):
+    """Notes its classes, where they are defined."""
+
+    made: ClassVar[list[str]] = []
+    place: int
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        """Note the class."""
+        ImportableMeta.made.append(name)
+        return super().__new__(mcs, name, bases, {**namespace, "place": len(ImportableMeta.made)})
+
+
+def _check_importable_metaclass(cls: Any, thing: Any, home: int) -> None:
+    expect(type(cls) is ImportableMeta)
+    expect(cls.place == 1)
+    expect(ImportableMeta.made == (["OfMeta"] if os.getpid() == home else []))
+    expect(type(thing) is cls)
+
+
+@_checked_by(_check_importable_metaclass)
+def class_of_an_importable_metaclass() -> tuple[Any, ...]:
+    """Return a class whose metaclass can be imported and keeps a registry."""
+    ImportableMeta.made.clear()
+
+    class OfMeta(metaclass=ImportableMeta):
+        pass
+
+    return OfMeta, OfMeta(), os.getpid()
 
 
 def _check_abstract(shape: Any, circle: Any, thing: Any) -> None:
@@ -1041,3 +1083,70 @@ def enum_of_objects() -> tuple[Any, ...]:
         SECOND = Held(2)
 
     return Pair, Held, Pair.FIRST
+
+
+def _check_enum_in_classes(side: Any, cls: Any, policy: Any) -> None:
+    expect(cls.SIGNS[side.BUY] == 1)
+    expect(cls().side is side.BUY)
+    expect(policy.side is side.SELL)
+    expect(policy.sign() == -1)
+    expect(side.SELL.policy().side is side.SELL)
+    expect(dataclasses.fields(cls)[0].default is side.BUY)
+
+
+@_checked_by(_check_enum_in_classes)
+def enum_and_class_that_know_each_other() -> tuple[Any, ...]:
+    """Return an enum and a class: one has members of the other as keys and defaults."""
+
+    class Side(enum.Enum):
+        BUY = 1
+        SELL = 2
+
+        def policy(self) -> Any:
+            return Policy(self)
+
+    @dataclasses.dataclass
+    class Policy:
+        side: Side = Side.BUY
+        SIGNS: ClassVar[dict[Side, int]] = {Side.BUY: 1, Side.SELL: -1}
+
+        def sign(self) -> int:
+            return self.SIGNS[self.side]
+
+    return Side, Policy, Policy(Side.SELL)
+
+
+def _check_meta_with_state(meta: Any, base: Any, child: Any, thing: Any) -> None:
+    expect(type(child) is type(base) is meta)
+    expect(child.registry is base.registry)
+    expect(base.registry == {"Child": child})
+    expect(isinstance(thing, base))
+    expect(thing.twice() == 14)
+
+
+@_checked_by(_check_meta_with_state)
+def abstract_metaclass_with_a_registry() -> tuple[Any, ...]:
+    """Return a metaclass of abstract classes that registers all but the first of them."""
+
+    class Meta(abc.ABCMeta):
+        def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+            super().__init__(name, bases, namespace)
+            known: Any = next((vars(base)["registry"] for base in bases), None)
+            if known is not None:
+                known[name] = cls
+
+    class Base(metaclass=Meta):
+        registry: ClassVar[dict[str, type]] = {}
+
+        @abc.abstractmethod
+        def once(self) -> int:
+            raise NotImplementedError
+
+        def twice(self) -> int:
+            return 2 * self.once()
+
+    class Child(Base):
+        def once(self) -> int:
+            return 7
+
+    return Meta, Base, Child, Child()

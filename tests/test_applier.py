@@ -423,6 +423,29 @@ def test_slots_are_as_before_after_a_failure() -> None:
     assert not hasattr(agent, "fresh")
 
 
+class Checked:
+    """Has a property of the same name as the attribute that it is kept in."""
+
+    @property
+    def level(self) -> object:
+        """Return the level."""
+        return vars(self)["level"]
+
+    @level.setter
+    def level(self, value: object) -> None:
+        raise StepError("of the setter")
+
+
+def test_property_is_not_asked_when_attributes_are_put_back() -> None:
+    """What is put back into an agent's dict does not go through a property that hides it."""
+    agent = Checked()
+    vars(agent).update(a=1, level=2, b=3)
+    with pytest.raises(StepError, match="of the setter") as caught:
+        apply(result_for(agent, {"a": 9, "level": 9}))
+    assert caught.value.__context__ is None
+    assert list(vars(agent).items()) == [("a", 1), ("level", 2), ("b", 3)]
+
+
 def test_logger_that_fails() -> None:
     """An error of the logger comes before anything is set; later calls are not made."""
     recorder = Recorder()

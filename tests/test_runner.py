@@ -431,15 +431,22 @@ STEPS = [
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_step_that_fails(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that leaves a step, called by itself too, leaves no executor."""
+@pytest.mark.parametrize("error", [StepError, KeyboardInterrupt])
+def test_step_that_fails(
+    step: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that leaves a step, called by itself too, leaves no executor; nor does Ctrl-C."""
+
+    def fail(*args: object, **kwargs: object) -> Any:
+        raise error
+
     runner = small(WatchedRunner)
     runner._setup()
     session = runner.simulator.sessions[0]
     arguments: dict[str, tuple[Any, ...]] = {"_handle_orders": (session, []), "_run": ()}
     monkeypatch.setattr(SequentialRunner, step, fail)
     monkeypatch.setattr(runner, "_ask", fail)
-    with pytest.raises(StepError):
+    with pytest.raises(error):
         getattr(runner, step)(*arguments.get(step, (session,)))
     assert runner.executor is None
     assert [executor.n_shut_down for executor in runner.made] == [1]
@@ -699,9 +706,10 @@ def test_multiprocessing_default_is_not_fixed(tmp_path: Path) -> None:
     """A run does not fix multiprocessing's start method, and uses the one that a program sets."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(FIXED))
+    paths = [os.environ.get("PYTHONPATH"), str(Path(__file__).parent)]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
         timeout=60,

@@ -249,9 +249,9 @@ def test_before_the_first_session() -> None:
     runner = make_sequential(make_settings({"FCNAgent": 2}), (), 1)
     setup(runner)
     assert runner.simulator.current_session is None
-    objects = tabulate(runner.simulator).table.objects
-    assert all(obj is not None for obj in objects)
-    assert objects[-1] is runner.simulator
+    table = tabulate(runner.simulator)
+    assert all(obj is not None for obj in table.table.objects)
+    assert table.table.objects[table.simulator] is runner.simulator
 
 
 def test_event_that_only_a_hook_has() -> None:

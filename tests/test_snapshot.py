@@ -467,6 +467,16 @@ def test_other_hashes(backend: CodecBackend, cls: Callable[[str], Any], first: b
 
 
 @both
+def test_keys_of_an_object_that_loads_itself(backend: CodecBackend) -> None:
+    """An object with a hash and a `__setstate__` may have others with a hash as keys."""
+    key = Valued("key")
+    holder = ValuedWithSetstate("holder")
+    vars(holder)["notes"] = {key: 1}
+    held, copy = replica_of([holder, key], backend)
+    assert held.notes[copy] == 1
+
+
+@both
 def test_market_as_key(backend: CodecBackend) -> None:
     """A dict of an agent that is keyed by markets finds them in the replica."""
     runner = set_up(make_settings({"MarketNotesAgent": 1}, markets=3))

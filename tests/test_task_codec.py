@@ -101,6 +101,34 @@ def test_values_share_one_payload(codec: TaskCodec) -> None:
     assert vars(second)["of"] is first
 
 
+class NamedThings:
+    """References of a user, who names objects by text."""
+
+    def __init__(self, **things: object) -> None:
+        self.things = things
+
+    def persistent_id(self, obj: object, /) -> object | None:
+        """Return the name of a thing."""
+        return next((name for name, thing in self.things.items() if thing is obj), None)
+
+    def persistent_load(self, pid: Any, /) -> object:
+        """Return the thing of a name."""
+        return self.things[pid]
+
+
+@both
+def test_references_of_a_user(codec: TaskCodec) -> None:
+    """Values are written with any references, not only a table; errors have their position, too."""
+    here, there = NamedThings(one=Thing(), two=[]), NamedThings(one=Thing(), two=[])
+    values = [here.things["two"], {"x": here.things["one"]}, 3]
+    decoded = codec.decode(codec.encode(values, here), there)
+    assert decoded[0] is there.things["two"]
+    assert decoded[1] == {"x": there.things["one"]}
+    with pytest.raises(PayloadError) as caught:
+        codec.encode([1, here.things["one"], unpicklable()], here)
+    assert caught.value.position == 2
+
+
 @both
 @pytest.mark.parametrize("bad", [unpicklable(), BrokenReduce(), [[{"x": unpicklable()}]]])
 @pytest.mark.parametrize("position", [0, 1, 3])
@@ -546,15 +574,17 @@ def test_exception_arrives(codec: TaskCodec, make: Callable[[], BaseException]) 
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(lambda: object().absent, "absent"), (lambda: absent, "absent")],  # type: ignore[attr-defined, name-defined]  # noqa: F821
+    [(lambda: unpicklable().absent, "absent"), (lambda: absent, "absent")],  # type: ignore[attr-defined, name-defined]  # noqa: F821
     ids=["attribute", "name"],
 )
 def test_name_that_was_not_there(make: Callable[[], object], name: str) -> None:
-    """The name that an AttributeError or a NameError is about arrives."""
+    """The name that an AttributeError or a NameError is about arrives, whatever it was asked of."""
     with pytest.raises((AttributeError, NameError)) as caught:
         make()
     assert getattr(caught.value, "name", None) == name
-    assert getattr(travelled(caught.value), "name", None) == name
+    arrived = travelled(caught.value)
+    assert type(arrived) is type(caught.value)
+    assert getattr(arrived, "name", None) == name
 
 
 @both

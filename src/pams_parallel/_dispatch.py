@@ -282,7 +282,7 @@ def _run(
             futures.append(executor.submit(run_chunk, task))
     except BrokenExecutor as error:
         broken = error
-    wait(futures, return_when=FIRST_EXCEPTION)
+    _wait(futures)
     answers: list[ChunkReport | BaseException | None] = [None] * len(tasks)
     for number, future in enumerate(futures):
         if not future.done():
@@ -296,6 +296,18 @@ def _run(
     not_done = [chunk for chunk, answer in zip(chunks, answers, strict=True) if answer is None]
     failure = _worker_error(broken, tuple(name for chunk in not_done for name in _names(chunk)))
     return [failure if answer is None else answer for answer in answers]
+
+
+def _wait(futures: Sequence[Future[bytes]]) -> None:
+    """Wait until all are done, or one has failed.
+
+    In slices: a Ctrl-C that comes in the moment before a lock is waited for is only seen when the
+    waiting ends.
+    """
+    while True:
+        done, pending = wait(futures, timeout=1.0, return_when=FIRST_EXCEPTION)
+        if not pending or any(one.cancelled() or one.exception() for one in done):
+            return
 
 
 def _worker_error(error: BaseException, agents: tuple[str, ...]) -> BaseException:

@@ -28,7 +28,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -87,6 +87,7 @@ class _Lane:
     start_method: str
     busy: bool = False
     started: bool = False
+    reaping: threading.Lock = field(default_factory=threading.Lock)
 
 
 _Queue = queue.SimpleQueue["_Work | None"]
@@ -199,8 +200,7 @@ class WorkerPool(Executor):
         """End the workers now: what has not begun is cancelled, and busy workers are killed."""
         with self._lock:
             _cancel_all(self._work)
-        busy = [lane.process for lane in self._lanes if lane.busy or not lane.started]
-        _kill_all(busy)
+        _kill_all([lane for lane in self._lanes if lane.busy or not lane.started])
         self.shutdown(wait=False)
         for thread in self._threads:
             thread.join(2 * _GRACE)
@@ -239,11 +239,12 @@ def _drive(lane: _Lane, work: _Queue, lanes: list[_Lane]) -> None:
             item.future.set_exception(error)
         else:
             item.future.set_result(result)
+            del result
         finally:
             lane.busy = False
         del item  # an idle lane must not keep the last result alive
     _dismiss(lane)
-    _join(lane.process)
+    _join(lane)
 
 
 def _dismiss(lane: _Lane) -> None:
@@ -258,7 +259,31 @@ def _fail(item: _Work, death: LaneDiedError) -> None:
 
 
 def _lives(lane: _Lane) -> bool:
-    return lane.process.exitcode is None
+    """Return whether a process runs, without taking its exit code from the system.
+
+    That can be taken once only: of two threads that ask at once, one may be told nothing.
+    """
+    if wait([lane.process.sentinel], 0):
+        return False
+    if lane.start_method == "forkserver":
+        return True  # no child of ours
+    # The sentinel says nothing while a process that the worker started keeps it open.
+    pid = lane.process.pid
+    try:
+        look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return pid is not None and os.waitid(os.P_PID, pid, look) is None
+    except ChildProcessError:
+        return False
+
+
+def _ends_within(lane: _Lane, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while _lives(lane):
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            return False
+        wait([lane.process.sentinel], min(remaining, 0.05))
+    return True
 
 
 def _call(lane: _Lane, call: bytes) -> object:
@@ -269,8 +294,7 @@ def _call(lane: _Lane, call: bytes) -> object:
         lane.connection.send_bytes(call)
         succeeded, result = pickle.loads(_receive(lane))
     except (EOFError, OSError) as error:  # our end is told when the other is gone
-        _join(lane.process)
-        raise LaneDiedError(lane.process.exitcode, lane.start_method, lane.started) from error
+        raise LaneDiedError(_join(lane), lane.start_method, lane.started) from error
     if succeeded:
         return result
     raised, text = result
@@ -286,26 +310,31 @@ def _receive(lane: _Lane) -> bytes:
     return lane.connection.recv_bytes()
 
 
-def _join(process: BaseProcess) -> None:
-    """Wait for a process that is about to end; do not wait for one that does not."""
-    process.join(_GRACE)
-    if process.exitcode is None:
-        process.terminate()
+def _join(lane: _Lane) -> int | None:
+    """Wait for a process that is about to end, end one that does not, and return its exit code."""
+    process = lane.process
+    with lane.reaping:
+        for end in (None, process.terminate, process.kill):
+            if end is not None:
+                end()
+            if _ends_within(lane, _GRACE):
+                break
         process.join(_GRACE)
-    if process.exitcode is None:
-        process.kill()
-        process.join(_GRACE)
-
-
-def _kill_all(processes: list[BaseProcess]) -> None:
-    """End processes that have something to do: ask all, then kill those that do not listen."""
-    for process in processes:
-        process.terminate()
-    deadline = time.monotonic() + _GRACE
-    for process in processes:
-        process.join(max(deadline - time.monotonic(), 0))
         if process.exitcode is None:
-            process.kill()
+            # Another thread may have been told in this moment (multiprocessing looks after all
+            # children when it starts one), and not have written it down yet.
+            time.sleep(0.05)
+        return process.exitcode
+
+
+def _kill_all(lanes: list[_Lane]) -> None:
+    """End processes that have something to do: ask all, then kill those that do not listen."""
+    for lane in lanes:
+        lane.process.terminate()
+    deadline = time.monotonic() + _GRACE
+    for lane in lanes:
+        if not _ends_within(lane, max(deadline - time.monotonic(), 0)):
+            lane.process.kill()
 
 
 def _end(lanes: list[_Lane], work: _Queue, owner: int) -> None:
@@ -320,7 +349,7 @@ def _end(lanes: list[_Lane], work: _Queue, owner: int) -> None:
         else:
             _dismiss(lane)
     for lane in lanes:
-        _join(lane.process)
+        _join(lane)
 
 
 @contextlib.contextmanager

@@ -488,10 +488,10 @@ def test_bad_names_when_asked(names: str) -> None:
 # -------------------------------------------------------------------- 3. checks on orders
 
 
-@pytest.mark.parametrize("error", ["spoof", "none"])
+@pytest.mark.parametrize("error", ["spoof", "none", "generator"])
 @pytest.mark.parametrize("num_parallel", [1, 3])
 def test_orders_that_pams_refuses(error: str, num_parallel: int) -> None:
-    """Another agent's id, or None in place of a list: the error of SequentialRunner."""
+    """Another agent's id, None or a generator for a list: the error of SequentialRunner."""
     settings = raising(error, victims=[1, 4], num_parallel=num_parallel)
     expected = fail_sequentially(settings)
     got, _ = fail(settings)

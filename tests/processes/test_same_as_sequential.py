@@ -303,6 +303,30 @@ def test_hooks_are_called_with_keywords() -> None:
     check_same_as_sequential(make_settings(MIXED), runner_class=KeywordRunner)
 
 
+class ReferringPickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # it has no types
+    """Asks the references for every object."""
+
+    def __init__(self, file: io.BytesIO, references: Any) -> None:
+        super().__init__(file, protocol=5)
+        self.references = references
+
+    def persistent_id(self, obj: object) -> object:
+        """Ask."""
+        return self.references.persistent_id(obj)
+
+
+class ReferringUnpickler(pickle.Unpickler):
+    """Asks the references for every id."""
+
+    def __init__(self, file: io.BytesIO, references: Any) -> None:
+        super().__init__(file)
+        self.references = references
+
+    def persistent_load(self, pid: Any) -> object:
+        """Ask."""
+        return self.references.persistent_load(pid)
+
+
 class CloudpickleBackend:
     """A foreign backend: nothing but the three members of the protocol."""
 
@@ -311,16 +335,13 @@ class CloudpickleBackend:
     def dumps(self, obj: object, references: Any) -> bytes:
         """Write with cloudpickle."""
         file = io.BytesIO()
-        pickler = cloudpickle.CloudPickler(file, protocol=5)
-        pickler.persistent_id = references.persistent_id
-        pickler.dump(obj)
+        ReferringPickler(file, references).dump(obj)
         return file.getvalue()
 
     def loads(self, data: bytes, references: Any) -> object:
         """Read with pickle."""
-        unpickler: Any = pickle.Unpickler(io.BytesIO(data))
-        unpickler.persistent_load = references.persistent_load
-        return unpickler.load()
+        loaded: object = ReferringUnpickler(io.BytesIO(data), references).load()
+        return loaded
 
 
 @pytest.mark.parametrize("start_method", START_METHODS)

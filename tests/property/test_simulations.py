@@ -31,8 +31,8 @@ from pams_parallel._state import State, capture_state
 AGENT_CLASSES = sorted(
     {cls.__name__ for cls in ORDINARY} | {"FutureReaderAgent", "FCNAgent", "MarketShareFCNAgent"}
 )
-# Within a batch an agent that reads the logger does not see what others just write there (spec:
-# results that depend on that are out of scope), so the two never meet.
+# Within a batch an agent that reads the logger does not see what others just write there, and
+# results that depend on that are not guaranteed to be the same: the two never meet.
 LOG_READER, LOG_WRITER = "ReaderAgent", "LogWriterAgent"
 
 
@@ -169,7 +169,9 @@ def test_any_simulation_in_processes(case: Case, start_method: str) -> None:
 
 @given(
     errors=st.lists(
-        st.sampled_from(["", "own", "value", "none", "spoof", "exit", "stop", "chained"]),
+        st.sampled_from(
+            ["", "own", "value", "none", "generator", "spoof", "exit", "stop", "chained"]
+        ),
         min_size=2,
         max_size=7,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .protocol import References
 
@@ -40,11 +40,22 @@ class MarkedReferences:
         position: number of the part that is being written or read; -1 before the first.
     """
 
-    def __init__(self, references: References, foreign: ForeignTest | None = None) -> None:
+    def __init__(
+        self,
+        references: References,
+        foreign: ForeignTest | None = None,
+        numbers: Mapping[int, int] | None = None,
+    ) -> None:
+        """Wrap a table.
+
+        Args:
+            references: the table.
+            foreign: names simulation objects that are in no table.
+            numbers: what ``references`` answers, by ``id()``; saves the calls to it.
+        """
         self._references = references
         self._foreign = foreign
         self.position = -1
-        numbers: dict[int, int] | None = getattr(references, "numbers", None)
         if numbers is not None and foreign is None:
             self.persistent_id = self._reader_of(numbers.get)  # type: ignore[method-assign]
 

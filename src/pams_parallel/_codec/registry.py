@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..exceptions import SettingsError
+from ..exceptions import CodecNotInstalledError, SettingsError
 from .dill_backend import DillBackend
 from .pickle_backend import PickleBackend
 from .protocol import CodecBackend
@@ -27,7 +27,12 @@ def resolve_codec(codec: str | CodecBackend, key: str = "codec") -> CodecBackend
     """
     if isinstance(codec, str):
         if codec in _BACKENDS:
-            return _BACKENDS[codec]()
+            try:
+                return _BACKENDS[codec]()
+            except CodecNotInstalledError as error:
+                error.key = key  # where the user has written it
+                error.args = (key, *error.args[1:])
+                raise
     elif not isinstance(codec, type) and isinstance(codec, CodecBackend):
         return codec
     names = ", ".join(map(repr, CODEC_NAMES))

@@ -168,7 +168,7 @@ def encode_snapshot(
             inline.append((index, obj))
     references = SnapshotReferences(table, kinds)
     images, values = _images(backend, table, loggers, wanted, classes, references)
-    marked = MarkedReferences(references)
+    marked = MarkedReferences(references, numbers=references.numbers)
     graph = [*early, *hashed, *parts, *late, *inline, (len(table), values)]
     return Snapshot(
         kinds=kinds,
