@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import psutil
 import pytest
 from configs import child_processes, wait_for_end
+
+# A shell that starts the tests in the background has Ctrl-C ignored, which programs that the tests
+# start would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
