@@ -523,7 +523,7 @@ def test_close_at_once(method: str, make_pool: MakePool) -> None:
 
 def lane_threads() -> set[threading.Thread]:
     """Return the threads of pools."""
-    return {thread for thread in threading.enumerate() if thread.name == "pams-parallel-lane"}
+    return {thread for thread in threading.enumerate() if thread.name.startswith("pams-parallel")}
 
 
 @pytest.mark.parametrize("used", [False, True], ids=["unused", "used"])
@@ -542,6 +542,7 @@ def test_dropped_pool_leaves_no_thread() -> None:
     """A pool that nobody holds any more ends its threads."""
     before = lane_threads()
     pool = WorkerPool(2, multiprocessing.get_context(QUICK))
+    assert [future.result(timeout=30) for future in (pool.submit(abs, -1), pool.submit(abs, -2))]
     assert len(lane_threads() - before) == 2
     del pool
     gc.collect()
@@ -553,6 +554,8 @@ def test_no_thread_is_left(end: Callable[[WorkerPool], None], make_pool: MakePoo
     """When the pool has been ended, its threads have ended, too."""
     before = lane_threads()
     pool = make_pool(3)
+    assert lane_threads() <= before  # only calls need them
+    assert list(pool.map(abs, range(-9, 0))) == list(range(9, 0, -1))
     assert len(lane_threads() - before) == 3
     end(pool)
     assert lane_threads() <= before

@@ -315,21 +315,27 @@ class WorkerStartError(WorkerError):
         start_method: the start method of the process.
         reason: what is known about it.
         missing_guard: whether the script was seen to start workers while being imported by one.
+        unpicklable: whether what the process takes along could not be pickled.
     """
 
     start_method: str
     reason: str
     missing_guard: bool = False
+    unpicklable: bool = False
 
     def sentence(self) -> str:
         """Return the message."""
-        certainty = "The script starts" if self.missing_guard else "Perhaps the script starts"
-        hint = (
-            f" {certainty} the simulation while it is imported: put the code that runs it under "
-            'if __name__ == "__main__":'
-            if self.start_method != "fork"
-            else ""
-        )
+        hint = ""
+        if self.missing_guard:
+            hint = (
+                " The script starts the simulation while it is imported: put the code that runs "
+                'it under if __name__ == "__main__":'
+            )
+        elif self.unpicklable:
+            hint = (
+                " What the hooks _get_worker_initializer and _get_worker_initargs return goes to "
+                "each process and must be picklable: define functions and classes at module level."
+            )
         return f"A worker process ({self.start_method!r}) did not come up: {self.reason}.{hint}"
 
 
