@@ -217,11 +217,13 @@ def exchange(
             lane.put(TASK, task)
             lane.flush()
 
+    settled = False
     try:
         for lane in lanes:
             if update is not None:
                 lane.put(UPDATE, update)
             give_task(lane)
+        settled = True
         for lane in lanes:
             lane.flush()
         while pending := [lane for lane in lanes if lane.pending]:
@@ -239,13 +241,9 @@ def exchange(
                     yield index, open_answer(*frame)
         for index, _ in waiting:
             yield index, crew.last_death()
-    except GeneratorExit:
-        raise
-    except BaseException:
-        crew.left = True  # perhaps in the midst of a frame
-        raise
     finally:
         with crew.turn:
-            crew.left = crew.left or any(lane.pending for lane in lanes)
+            # not settled: interrupted before every lane had the update
+            crew.left = not settled or any(lane.pending for lane in lanes)
             crew.exchanging = False
             crew.give_back(taken)
