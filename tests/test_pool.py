@@ -407,6 +407,51 @@ def test_pipe_that_somebody_keeps_open(make_pool: MakePool, tmp_path: Path) -> N
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
+def fork_a_sleeper_and_go_on(path: Path) -> int:
+    """Leave a process that keeps the pipe open; return the process id of the worker."""
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(60)
+        os._exit(0)
+    path.write_text(str(pid))
+    return os.getpid()
+
+
+@pytest.fixture
+def held_pool(make_pool: MakePool, tmp_path: Path) -> Iterator[WorkerPool]:
+    """Yield a pool of one worker, whose pipe another process holds open."""
+    if QUICK != "fork":
+        pytest.skip("needs fork")
+    pool = make_pool(1)
+    pool.submit(fork_a_sleeper_and_go_on, tmp_path / "pid").result(timeout=30)
+    yield pool
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def test_writing_to_a_pipe_that_somebody_keeps_open(held_pool: WorkerPool) -> None:
+    """A call that fits in no pipe fails when its worker died before it, and is not written on."""
+    (pid,) = pids_of(held_pool)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not pids_of(held_pool))
+    future = held_pool.submit(len, bytes(5_000_000))
+    with pytest.raises(LaneDiedError) as caught:
+        future.result(timeout=30)
+    assert caught.value.exit_code == -signal.SIGKILL
+
+
+def test_closing_while_a_call_is_being_written(held_pool: WorkerPool) -> None:
+    """No call is left without an end when the pool is closed, and no thread."""
+    (pid,) = pids_of(held_pool)
+    os.kill(pid, signal.SIGSTOP)  # it reads no more
+    begun = held_pool.submit(len, bytes(5_000_000))
+    waiting = held_pool.submit(len, bytes(5_000_000))
+    wait_until(begun.running)
+    held_pool.close()
+    assert isinstance(begun.exception(timeout=30), LaneDiedError)
+    assert waiting.cancelled()
+    assert lane_threads() == set()
+
+
 # ------------------------------------------------------------------- ending the pool
 
 
@@ -513,6 +558,62 @@ def test_close_ends_a_stopped_worker(make_pool: MakePool) -> None:
     assert child_processes() == []
 
 
+def test_close_ends_many_stopped_workers(make_pool: MakePool) -> None:
+    """The time that workers are given is given to all of them at once."""
+    pool = make_pool(6)
+    for pid in pids_of(pool):
+        os.kill(pid, signal.SIGSTOP)
+    started = time.monotonic()
+    pool.close()
+    assert time.monotonic() - started < 10
+    assert child_processes() == []
+
+
+def touch_in_turn(path: Path, seconds: float) -> None:
+    """Show that this has begun, and after some time that it was let to end."""
+    (path / f"begun {os.getpid()}").touch()
+    time.sleep(seconds)
+    (path / f"ended {os.getpid()}").touch()
+
+
+@pytest.mark.parametrize("method", START_METHODS)
+@pytest.mark.parametrize("end", [WorkerPool.shutdown, WorkerPool.close])
+def test_closing_lets_the_initializer_end(
+    end: Callable[[WorkerPool], None], method: str, make_pool: MakePool, tmp_path: Path
+) -> None:
+    """A worker without a task is told to end, and not killed in the midst of its initializer."""
+    pool = make_pool(2, method, touch_in_turn, tmp_path, 0.5)
+    wait_until(lambda: len([*tmp_path.glob("begun*")]) == 2, 60)
+    end(pool)
+    assert len([*tmp_path.glob("ended*")]) == 2
+    assert [lane.process.exitcode for lane in pool._lanes] == [0, 0]
+
+
+@pytest.mark.parametrize("signals", ["default", "ignored"])
+def test_close_does_not_wait_for_an_endless_initializer(
+    signals: str, make_pool: MakePool, tmp_path: Path
+) -> None:
+    """The time that it gets is bounded."""
+    function = touch_and_sleep if signals == "default" else ignore_sigterm_and_sleep
+    pool = make_pool(2, QUICK, function, tmp_path / "begun")
+    wait_until((tmp_path / "begun").exists)
+    started = time.monotonic()
+    pool.close()
+    assert time.monotonic() - started < 10
+    assert child_processes() == []
+
+
+def test_close_that_is_interrupted(make_pool: MakePool) -> None:
+    """A second Ctrl-C while workers are waited for leaves none of them, also not a stopped one."""
+    pool = make_pool(2)
+    os.kill(pids_of(pool)[0], signal.SIGSTOP)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the signal comes in the midst of it
+        timer.start()
+        pool.close()
+    assert child_processes() == []
+
+
 @pytest.mark.parametrize("method", START_METHODS)
 def test_close_at_once(method: str, make_pool: MakePool) -> None:
     """A pool can be closed before its workers have come up."""
@@ -577,10 +678,15 @@ def test_forked_copy_harms_nobody(make_pool: MakePool) -> None:
     assert pool.submit(os.getpid).result(timeout=30) == pid
 
 
-def test_program_that_just_ends() -> None:
-    """A program that ends with an open pool, busy too, ends its workers, and says nothing."""
+@pytest.mark.parametrize("first", ["", "import tempfile; kept = tempfile.TemporaryDirectory()"])
+def test_program_that_just_ends(first: str) -> None:
+    """A program that ends with an open pool, busy too, ends its workers, and says nothing.
+
+    Whatever it used before: what Python runs at exit depends on the order of imports.
+    """
     script = textwrap.dedent(
         f"""
+        {first}
         import multiprocessing, os, time
         from pams_parallel._pool import WorkerPool
         if __name__ == "__main__":
@@ -720,9 +826,56 @@ def test_locks_travel_with_the_initializer(method: str, make_pool: MakePool) -> 
 
 def test_process_that_cannot_be_started() -> None:
     """A worker that cannot be started is an error that says why; those before it are ended."""
-    with pytest.raises(WorkerStartError, match="spawn") as caught:
-        WorkerPool(2, multiprocessing.get_context("spawn"), print, (lambda: 1,))
-    assert "lambda" in str(caught.value)
+    context = multiprocessing.get_context(QUICK)
+    started: list[None] = []
+
+    class FailingProcess(context.Process):  # type: ignore[name-defined,misc]  # every context has it
+        def start(self) -> None:
+            if started:
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            super().start()
+            started.append(None)
+
+    class FailingContext(type(context)):  # type: ignore[misc]  # a class that is not known
+        Process = FailingProcess
+
+    with pytest.raises(WorkerStartError, match="Resource temporarily unavailable") as caught:
+        WorkerPool(2, FailingContext())
+    assert repr(QUICK) in str(caught.value)
+    assert not caught.value.unpicklable
+    assert "__main__" not in str(caught.value)
+    assert "hook" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, BlockingIOError)
+    assert wait_for_end(child_processes(), 5) == []
+
+
+class Unpicklable:
+    """Refuses to be pickled, with an error of any type."""
+
+    def __reduce__(self) -> NoReturn:
+        raise LookupError("not this one")
+
+
+@pytest.mark.parametrize("method", [method for method in START_METHODS if method != "fork"])
+@pytest.mark.parametrize(
+    ("initializer", "initargs", "text"),
+    [
+        (lambda: 1, (), "lambda"),
+        (print, (lambda: 1,), "lambda"),
+        (print, (Unpicklable(),), "not this one"),
+        (print, (threading.Lock(),), "lock"),
+    ],
+)
+def test_initializer_that_cannot_be_sent(
+    initializer: Callable[..., object], initargs: tuple[object, ...], text: str, method: str
+) -> None:
+    """The error names the hooks that it comes from, and does not speak of the guard."""
+    with pytest.raises(WorkerStartError, match=text) as caught:
+        WorkerPool(2, multiprocessing.get_context(method), initializer, initargs)
+    assert caught.value.unpicklable
+    for hook in ("_get_worker_initializer", "_get_worker_initargs"):
+        assert hook in str(caught.value)
+    assert "__main__" not in str(caught.value)
     assert caught.value.__cause__ is not None
     assert wait_for_end(child_processes(), 5) == []
 

@@ -156,19 +156,21 @@ class Crew:
             if self.ended:
                 return
             self.ended = True
-            self.take_no_more(cancel=True)
-            lanes = [lane for lane in self.lanes if lane.death is None]
-            busy = [lane for lane in lanes if lane.taken or lane.owes]
         try:
+            with self.turn:
+                self.take_no_more(cancel=True)
+                lanes = [lane for lane in self.lanes if lane.death is None]
+                busy = [lane for lane in lanes if lane.taken or lane.owes]
             for lane in lanes:
                 if lane in busy:
                     lane.terminate()
                 else:
                     lane.dismiss()
             end_lanes(lanes)
-        except BaseException:  # a second Ctrl-C
-            for lane in lanes:
+        except BaseException:  # a second Ctrl-C; nobody ends them later
+            for lane in self.lanes:
                 lane.kill()
+            end_lanes(self.lanes)
             raise
 
 

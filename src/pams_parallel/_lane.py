@@ -89,8 +89,9 @@ class Lane:
     death: LaneDiedError | None = None
     _gone: bool = False
     _dismissed: bool = False
+    _asked: bool = False
     _looked: float = field(default_factory=time.monotonic)
-    _reaping: threading.Lock = field(default_factory=threading.Lock)
+    _reaping: threading.RLock = field(default_factory=threading.RLock)
 
     def put(self, kind: int, data: bytes = b"") -> None:
         """Put a frame behind those to be written."""
@@ -180,7 +181,10 @@ class Lane:
             self.flush()
 
     def terminate(self) -> None:
-        """Ask the process to end."""
+        """Ask the process to end; the second time it is not asked."""
+        if self._asked:
+            self.kill()
+        self._asked = True
         self.process.terminate()
 
     def kill(self) -> None:
@@ -274,7 +278,7 @@ def wait_for(lanes: Iterable[Lane]) -> list[Lane]:
     """Wait, for `PULSE` seconds at most, until a lane can go on; return those that can."""
     lanes = list(lanes)
     if hasattr(select, "poll"):
-        # a selector would cost more than the exchange of a small frame (25 against 2 us)
+        # a new selector would cost ten times as much (11 us for two workers)
         poll = select.poll()
         for lane in lanes:
             writing = select.POLLOUT if lane.wire.unsent else 0

@@ -75,6 +75,7 @@ from pams_parallel import (
     UnknownReferenceError,
     WorkerDiedError,
     WorkerInitializerError,
+    WorkerStartError,
 )
 
 START_METHODS = multiprocessing.get_all_start_methods()
@@ -1111,6 +1112,24 @@ def test_an_initializer_that_fails(
     assert ("the initializer leaves" if error == "exit" else "the initializer failed with 47") in (
         cause
     )
+
+
+@pytest.mark.parametrize("hook", ["_get_worker_initializer", "_get_worker_initargs"])
+def test_an_initializer_that_cannot_be_sent(hook: str) -> None:
+    """The error names the hook, and does not speak of the main guard."""
+
+    class UnsendableRunner(MultiProcessAgentParallelRunner):
+        def _get_worker_initializer(self) -> Callable[..., Any]:
+            return (lambda: None) if hook == "_get_worker_initializer" else print
+
+        def _get_worker_initargs(self) -> tuple[Any, ...]:
+            return () if hook == "_get_worker_initializer" else (unpicklable(),)
+
+    settings = make_settings({"SampleAgent": 4}, start_method="spawn")
+    error, _ = fail(settings, runner_class=UnsendableRunner)
+    assert isinstance(error, WorkerStartError)
+    assert hook in str(error)
+    assert "__main__" not in str(error)
 
 
 def test_an_initializer_that_fails_does_not_break_the_pool(pool: LastingPool) -> None:
