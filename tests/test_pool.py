@@ -561,6 +561,8 @@ def test_close_ends_a_stopped_worker(make_pool: MakePool) -> None:
 def test_close_ends_many_stopped_workers(make_pool: MakePool) -> None:
     """The time that workers are given is given to all of them at once."""
     pool = make_pool(6)
+    for future in [pool.submit(time.sleep, 0.3) for _ in range(6)]:
+        future.result(timeout=30)
     for pid in pids_of(pool):
         os.kill(pid, signal.SIGSTOP)
     started = time.monotonic()
