@@ -314,7 +314,7 @@ def _worker_error(error: BaseException, agents: tuple[str, ...]) -> BaseExceptio
     made: BaseException
     if isinstance(error, LaneDiedError):
         if error.missing_guard or (not error.started and (error.exit_code or 0) > 0):
-            said = "" if error.missing_guard else " (what it said itself is on stderr)"
+            said = "" if error.missing_guard else _where_it_spoke(error.start_method)
             reason = f"it ended with exit code {error.exit_code} before its first task{said}"
             made = WorkerStartError(error.start_method, reason, error.missing_guard)
         else:
@@ -325,3 +325,14 @@ def _worker_error(error: BaseException, agents: tuple[str, ...]) -> BaseExceptio
         made = WorkerTaskError(agents, f"{type(error).__name__}: {error}")
     made.__cause__ = error
     return made
+
+
+def _where_it_spoke(start_method: str) -> str:
+    """Return what else is known of a worker that ended before its first task."""
+    if start_method == "fork":
+        return " (what it said itself is on stderr)"
+    # a fork server that dies of the missing guard takes the worker along, with an exit code of 1
+    return (
+        " (what it said itself is on stderr; a script must start the simulation under "
+        'if __name__ == "__main__":)'
+    )
