@@ -309,6 +309,13 @@ def test_logger_can_be_copied(tmp_path: Path) -> None:
     assert copied.tables is None
 
 
+def test_config_with_a_byte_order_mark(workplace: Path) -> None:
+    """A config that an editor began with a byte order mark is read."""
+    text = json.dumps(config())
+    (workplace / "marked.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert main(["run", "marked.json", "--quiet"]) == 0
+
+
 def test_run_takes_logs_of_the_user(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Logs of a user's own class do not stop a run, and agents may read the logger."""
     write_config(workplace / "talk.json", config("Talking"))
@@ -554,6 +561,10 @@ BAD_CONFIGS: dict[str, tuple[str, str]] = {
         '{\n "simulation": {},\n "x"}',
         "bad.json: line 3 column 5: not JSON: ",
     ),
+    "nested too deep": (
+        '{"simulation": ' + "[" * 200_000,
+        "bad.json: lists or objects in it are nested too deep",
+    ),
     "empty": ("", "bad.json: line 1 column 1: not JSON: "),
     "a list": ("[]", "bad.json: the config must be an object, not a list"),
     "no simulation": ("{}", "bad.json: the key 'simulation' is missing"),
@@ -696,6 +707,10 @@ BAD_ARGUMENTS: dict[str, tuple[list[str], str]] = {
         ["run", "cfg.json", "--classes", "broken:Foo"],
         "--classes broken:Foo: cannot import 'broken': SyntaxError: ",
     ),
+    "module that ends itself": (
+        ["run", "cfg.json", "--classes", "script:Foo"],
+        "--classes script:Foo: cannot import 'script': SystemExit: 3",
+    ),
     "module that needs another": (
         ["run", "cfg.json", "--classes", "needy:Foo"],
         "--classes needy:Foo: cannot import 'needy': ModuleNotFoundError: No module named ",
@@ -716,6 +731,7 @@ def test_bad_arguments_are_one_line(
     (workplace / "latin.json").write_bytes('{"é": 1}'.encode("latin-1"))
     (workplace / "broken.py").write_text("x = (")
     (workplace / "needy.py").write_text("import nowhere")
+    (workplace / "script.py").write_text("raise SystemExit(3)")
     (workplace / "twin.py").write_text("class FCNAgent: pass")
     arguments, message = BAD_ARGUMENTS[name]
     assert main(arguments) == 2

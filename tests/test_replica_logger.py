@@ -106,6 +106,27 @@ def test_writes_are_recorded_as_made() -> None:
     assert all(call.logger is logger for call in traffic.calls)
 
 
+def test_many_records_are_taken_at_once() -> None:
+    """What happens to a list after it was written is not seen; an iterator is used up."""
+    logger, traffic = stand_in()
+    one, two = Note("one"), Note("two")
+    buffer = [one]
+    logger.bulk_write(buffer)
+    logger.bulk_write_and_direct_process(logs=buffer)
+    buffer[:] = [two, two]
+    logger.bulk_write(iter(buffer))
+    logger.bulk_write(())
+    assert [call.args or call.kwargs for call in traffic.calls] == [
+        ([one],),
+        {"logs": [one]},
+        ([two, two],),
+        ((),),
+    ]
+    with pytest.raises(TypeError):
+        logger.bulk_write(5)
+    assert len(traffic.calls) == 4
+
+
 def test_write_methods_are_those_of_the_logger() -> None:
     """All methods of PAMS's logger that take records to write are recorded."""
     names = {name for name in vars(Logger) if "write" in name}

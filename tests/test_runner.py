@@ -300,6 +300,20 @@ def test_codec_argument_wins() -> None:
     assert backend.n_dumps > 0
 
 
+class EmptyBackend(CountingBackend):
+    """Looks like nothing: a container of what it has not cached yet, say."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_falsy_backend_is_used() -> None:
+    """A backend is used whatever it is in an `if`."""
+    backend = EmptyBackend()
+    main(small(codec_argument=backend))
+    assert backend.n_dumps > 0
+
+
 def with_lambdas(runner: Any) -> Any:
     """Set a runner up, and give its agents what only dill carries."""
     setup(runner)

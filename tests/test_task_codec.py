@@ -489,6 +489,10 @@ class Finished(StopIteration):
         self.reason = reason
 
 
+class Plain:
+    """Shows its address."""
+
+
 class BrokenTextError(Exception):
     """Has no text."""
 
@@ -739,6 +743,14 @@ def test_exception_is_told(make: Callable[[], Exception], name: str, reason: str
     assert isinstance(arrived.__cause__, WorkerTraceback)
     for part in (arrived.agent, arrived.type_name, arrived.text, "in raised", reason):
         assert part in str(arrived)
+
+
+def test_text_with_an_address() -> None:
+    """An exception that shows an object arrives, though the object has another address here."""
+    arrived = travelled(KeyError(Plain()))
+    assert type(arrived) is KeyError
+    assert isinstance(arrived.args[0], Plain)
+    assert str(arrived) == repr(arrived.args[0])
 
 
 def test_exception_without_a_text() -> None:

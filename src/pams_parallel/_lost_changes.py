@@ -35,7 +35,6 @@ class LostChangesWarner:
             if is_agent:
                 agent_classes.add(cls)
         for cls, new in lost.items():
-            self._warned.update((cls, name) for name in new)
             quoted = ", ".join(repr(name) for name in sorted(new))
             advice = (
                 f"List them in synced_attributes of {cls.__name__} to bring them back."
@@ -48,3 +47,5 @@ class LostChangesWarner:
                 f"{advice}",
                 stacklevel=2,
             )
+            # only now: a filter may have made the warning an error, and then nothing was said
+            self._warned.update((cls, name) for name in new)

@@ -8,7 +8,7 @@ logger costs nothing, however much it has collected, as long as nobody reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -140,4 +140,17 @@ def _recorder(logger: object, method: str, traffic: LoggerTraffic) -> Any:
     def record(*args: object, **kwargs: object) -> None:
         traffic.calls.append(LoggerCall(logger, method, args, kwargs))
 
-    return record
+    def record_many(*args: Any, **kwargs: Any) -> None:
+        # PAMS takes the records out of the list at once: what the agent does to it later is not
+        # to be seen, a buffer that is emptied say
+        if args:
+            args = (_taken(args[0]), *args[1:])
+        elif "logs" in kwargs:
+            kwargs = {**kwargs, "logs": _taken(kwargs["logs"])}
+        record(*args, **kwargs)
+
+    return record_many if method.startswith("bulk_") else record
+
+
+def _taken(logs: Iterable[object]) -> tuple[object, ...] | list[object]:
+    return logs if isinstance(logs, tuple) else list(logs)

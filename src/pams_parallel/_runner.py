@@ -98,7 +98,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         )
         self.num_parallel: int = max((os.cpu_count() or 1) - 1, 1)
         self.start_method: str | None = self.default_start_method
-        self._codec = TaskCodec(self._codec_argument or "pickle")
+        self._codec = TaskCodec("pickle" if self._codec_argument is None else self._codec_argument)
         # identifies this runner to workers, which may serve several
         self._token = uuid.uuid4().hex
         self._local_setup: LocalSetup | None = None
@@ -148,7 +148,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         codec = self._codec_argument
         if codec is None and settings.codec is not None:
             codec = resolve_codec(settings.codec, "simulation.codec")
-        self._codec = TaskCodec(codec or "pickle")
+        self._codec = TaskCodec("pickle" if codec is None else codec)
         self.start_method = settings.start_method or self.default_start_method
         if settings.num_parallel is not None:
             self.num_parallel = settings.num_parallel

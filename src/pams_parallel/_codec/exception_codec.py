@@ -7,6 +7,7 @@ with other parameters. Here the constructor is only called when it gives the sam
 from __future__ import annotations
 
 import contextlib
+import re
 import traceback
 import types
 from typing import Any, cast
@@ -43,10 +44,11 @@ def decode_exception(
     if image.data is not None:
         try:
             error = _rebuilt(backend.loads(image.data, references))
-            if qualified_name(type(error)) == image.type_name and safe_text(error) == image.text:
+            name, text = qualified_name(type(error)), safe_text(error)
+            if name == image.type_name and _bare(text) == _bare(image.text):
                 error.__cause__ = cause
                 return error
-            problem = f"it came out as {qualified_name(type(error))}: {safe_text(error)}"
+            problem = f"it came out as {name}: {text}"
         except Exception as failure:
             problem = f"{type(failure).__name__}: {failure}"
     remote = RemoteAgentError(agent, image.type_name, image.text, image.traceback, problem)
@@ -106,6 +108,11 @@ def qualified_name(cls: type) -> str:
     """Return module and name of a class; a script's module has two names under spawn."""
     module = "__main__" if cls.__module__ == "__mp_main__" else cls.__module__
     return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
+
+
+def _bare(text: str) -> str:
+    """Return a text without the addresses of objects: they differ from process to process."""
+    return re.sub(r"\b0x[0-9a-fA-F]+", "0x", text)
 
 
 def safe_text(error: BaseException) -> str:

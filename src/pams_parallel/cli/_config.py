@@ -74,7 +74,7 @@ def load_job(options: Options) -> Job:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors of Windows write a mark
     except OSError as error:
         raise CliError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -87,6 +87,8 @@ def _parse(source: str, text: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise CliError(f"{source}: {place}: not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise CliError(f"{source}: lists or objects in it are nested too deep") from error
     if not isinstance(content, dict):
         raise CliError(f"{source}: the config must be an object, not a {type(content).__name__}")
     return content
@@ -132,7 +134,7 @@ def _import_class(name: str) -> type:
         sys.path.insert(0, folder)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends itself when imported
         if isinstance(error, ModuleNotFoundError) and error.name == module_name:
             raise CliError(f"--classes {name}: no module {module_name!r} in {folder}") from error
         reason = f"{type(error).__name__}: {error}"
