@@ -11,11 +11,11 @@ from pams.logs import Log, Logger
 from sample_agents import Note
 
 from pams_parallel import LoggerStateError
-from pams_parallel._messages import LoggerImage
 from pams_parallel._replica_logger import (
     WRITE_METHODS,
     LoggerPartMissing,
     LoggerTraffic,
+    LoggerView,
     make_replica_logger,
 )
 
@@ -59,7 +59,7 @@ class SampleLogger(Logger):
         return cls.__name__
 
 
-INDEX, NUMBER = 17, 3
+NUMBER = 17
 
 
 def stand_in(
@@ -72,16 +72,9 @@ def stand_in(
 ) -> tuple[Any, LoggerTraffic]:
     """Return the stand-in of a logger, and what is recorded of it."""
     sent, unreadable = sent or {}, unreadable or {}
-    image = LoggerImage(
-        class_number=0,
-        is_own_class=is_own_class,
-        class_name="MainLogger",
-        names=names,
-        sent=tuple(sent),
-        unreadable=tuple(unreadable.items()),
-    )
+    view = LoggerView("MainLogger", is_own_class, names, sent, unreadable)
     traffic = LoggerTraffic()
-    return make_replica_logger(INDEX, NUMBER, image, cls, sent, traffic), traffic
+    return make_replica_logger(NUMBER, view, cls, traffic), traffic
 
 
 # ----------------------------------------------------------------------------- writing
@@ -378,7 +371,7 @@ def test_setting() -> None:
     logger.lines = ["mine"]
     logger.new = 1
     assert (logger.size, logger.lines, logger.new, logger.last) == (5, ["mine"], 1, "mine")
-    assert traffic.changed == {INDEX: {"size", "lines", "new"}}
+    assert traffic.changed == {NUMBER: {"size", "lines", "new"}}
     assert traffic.needs == set()
 
 
@@ -394,7 +387,7 @@ def test_deleting() -> None:
     logger, traffic = stand_in({"size": 2})
     del logger.size
     assert not hasattr(logger, "size")
-    assert traffic.changed == {INDEX: {"size"}}
+    assert traffic.changed == {NUMBER: {"size"}}
     with pytest.raises(AttributeError):
         del logger.size
     logger.size = 9
@@ -435,9 +428,9 @@ def test_deleted_attribute_shows_the_class() -> None:
 def test_two_loggers_do_not_mix() -> None:
     """Each stand-in has its own attributes, calls and changes."""
     traffic = LoggerTraffic()
-    image = LoggerImage(0, True, "MainLogger", ("size",), (), ())
-    first: Any = make_replica_logger(1, 0, image, SampleLogger, {"size": 1}, traffic)
-    second: Any = make_replica_logger(2, 1, image, SampleLogger, {"size": 2}, traffic)
+    views = [LoggerView("MainLogger", True, ("size",), {"size": size}) for size in (1, 2)]
+    first: Any = make_replica_logger(1, views[0], SampleLogger, traffic)
+    second: Any = make_replica_logger(2, views[1], SampleLogger, traffic)
     first.size = 5
     assert (first.size, second.size) == (5, 2)
     second.write("log")

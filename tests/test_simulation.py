@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,6 @@ from configs import (
     run_sequential,
     setup,
 )
-from isomorphism import find_difference
 from pams import (
     LIMIT_ORDER,
     Cancel,
@@ -36,12 +34,14 @@ from pams.events import EventABC, EventHook, PriceLimitRule
 from pams.logs import Logger
 from sample_agents import TranscriptLogger, reference_targets
 
+from pams_parallel import ReferenceTable
 from pams_parallel._simulation import (
     ForeignObjects,
-    SimulationTable,
     describe,
     generate_fundamentals,
-    tabulate,
+    generators_of,
+    parts_of_simulation,
+    shared_objects,
 )
 
 
@@ -57,10 +57,15 @@ def simulator() -> Simulator:
     return finished().simulator
 
 
-@pytest.fixture(scope="module")
-def table(simulator: Simulator) -> SimulationTable:
-    """Its table."""
-    return tabulate(simulator)
+def is_shared(simulator: Simulator) -> Callable[[object], bool]:
+    """Return what tells whether agents may return references to an object."""
+    found = {id(obj) for obj in shared_objects(simulator)}
+    found |= {
+        id(prng)
+        for agent in parts_of_simulation(simulator)
+        for prng in generators_of(vars(agent) if hasattr(agent, "__dict__") else {})
+    }
+    return lambda obj: id(obj) in found
 
 
 def small() -> Simulator:
@@ -77,10 +82,13 @@ def new_order(agent_id: int = 0, *, is_buy: bool = True) -> Order:
 # ------------------------------------------------------------------------- what is in it
 
 
-def test_kinds_of_targets(simulator: Simulator, table: SimulationTable) -> None:
-    """One object of every kind that a value may refer to is in the table."""
+def test_kinds_of_targets(simulator: Simulator) -> None:
+    """One object of every kind that a value may refer to may be returned."""
     targets = reference_targets(simulator, simulator.markets)
-    absent = [name for name, obj in targets.items() if table.table.index_of(obj) is None]
+    shared = is_shared(simulator)
+    absent = [
+        name for name, obj in targets.items() if not shared(obj) and not isinstance(obj, Logger)
+    ]
     assert absent == []
     assert any(isinstance(obj, Order) for obj in targets.values())
 
@@ -118,17 +126,15 @@ ALL_OF_A_KIND: dict[str, Callable[[Simulator], list[Any]]] = {
 
 
 @pytest.mark.parametrize("collect", ALL_OF_A_KIND.values(), ids=ALL_OF_A_KIND)
-def test_all_of_a_kind(
-    collect: Callable[[Simulator], list[Any]], simulator: Simulator, table: SimulationTable
-) -> None:
-    """All objects of a kind are in the table, not some."""
+def test_all_of_a_kind(collect: Callable[[Simulator], list[Any]], simulator: Simulator) -> None:
+    """All objects of a kind may be returned, not some."""
     objects = collect(simulator)
     assert len(objects) > 1
-    assert all(table.table.index_of(obj) is not None for obj in objects)
+    assert all(map(is_shared(simulator), objects))
 
 
-def test_containers(simulator: Simulator, table: SimulationTable) -> None:
-    """The lists, dicts and sets that simulation objects hold are in the table; agents' own not."""
+def test_containers(simulator: Simulator) -> None:
+    """The lists, dicts and sets that simulation objects hold may be returned; agents' own not."""
     holders = [
         simulator,
         simulator.fundamentals,
@@ -140,10 +146,11 @@ def test_containers(simulator: Simulator, table: SimulationTable) -> None:
     ]
     held = [(obj, name, v) for obj in holders for name, v in vars(obj).items() if is_container(v)]
     assert len(held) > 50
-    assert [name for _, name, v in held if table.table.index_of(v) is None] == []
+    shared = is_shared(simulator)
+    assert [name for _, name, v in held if not shared(v)] == []
     own = [v for agent in simulator.agents for v in vars(agent).values() if is_container(v)]
     assert own
-    assert all(table.table.index_of(value) is None for value in own)
+    assert not any(map(shared, own))
 
 
 def is_container(value: object) -> bool:
@@ -159,110 +166,59 @@ class SlottedEvent(PriceLimitRule):
 
 
 def test_containers_in_slots_and_sets() -> None:
-    """A container in a slot, and a set, are in the table, too."""
+    """A container in a slot, and a set, may be returned, too."""
     simulator = small()
     session = simulator.sessions[0]
     event: Any = SlottedEvent(7, random.Random(1), session, simulator, "slotted")
     event.in_slot, event.members = [1], {2}
     simulator.events.append(event)
-    table = tabulate(simulator).table
-    assert table.index_of(event.in_slot) is not None
-    assert table.index_of(event.members) is not None
+    assert all(map(is_shared(simulator), (event.in_slot, event.members)))
 
 
-def test_each_object_once(table: SimulationTable) -> None:
-    """No object has two numbers."""
-    numbers = [id(obj) for obj in table.table.objects]
+def test_each_object_once(simulator: Simulator) -> None:
+    """No object stands twice among the parts, and the simulator is the last."""
+    numbers = [id(obj) for obj in parts_of_simulation(simulator)]
     assert len(numbers) == len(set(numbers))
-
-
-def test_logger(simulator: Simulator, table: SimulationTable) -> None:
-    """The logger is in the table; its own containers are not, until somebody reads them."""
-    logger = simulator.logger
-    assert isinstance(logger, TranscriptLogger)
-    assert len(table.loggers) == 1
-    assert table.loggers[0] is logger
-    assert table.table.index_of(logger) is not None
-    assert table.table.index_of(logger.lines) is None
-    read = tabulate(simulator, (), [(0, "lines"), (0, "absent"), (9, "lines")])
-    assert read.table.index_of(logger.lines) is not None
-    assert read.table.index_of(logger.pending_logs) is None
-
-
-def test_other_loggers() -> None:
-    """A logger that only the runner, or only an agent, has is in the table, each once."""
-    simulator = small()
-    runners, agents = Logger(), Logger()
-    simulator.agents[1].logger = agents
-    table = tabulate(simulator, (runners, None, simulator.logger))
-    expected = [simulator.logger, agents, runners]
-    assert [id(logger) for logger in table.loggers] == [id(logger) for logger in expected]
-    assert all(table.table.index_of(logger) is not None for logger in expected)
-
-
-def test_without_a_logger() -> None:
-    """A simulation without a logger has none in its table."""
-    runner = run_sequential(make_settings({"FCNAgent": 2}), (), 1)
-    assert tabulate(runner.simulator, (None,)).loggers == ()
-
-
-def test_numbers() -> None:
-    """A table tells the number of its objects, and of the simulator; of no others."""
-    simulator = small()
-    table = tabulate(simulator)
-    assert table.table.objects[table.simulator] is simulator
-    assert table.index_of(simulator) == table.simulator
-    for agent in simulator.agents:
-        assert table.table.objects[table.index_of(agent)] is agent
-    stranger = FCNAgent(99, random.Random(1), simulator, "stranger")
-    with pytest.raises(LookupError, match=r"agent 99 \(FCNAgent\) does not belong"):
-        table.index_of(stranger)
+    assert numbers[-1] == id(simulator)
 
 
 def test_component_that_is_no_market_of_the_simulator() -> None:
-    """A component of an index market is in the table, with its books, wherever it comes from."""
+    """A component of an index market may be returned, with its books, wherever it comes from."""
     simulator = small()
     hidden = Market(7, random.Random(1), simulator, "hidden")
     index = simulator.markets[-1]
     assert isinstance(index, IndexMarket)
     index._components.append(hidden)
-    table = tabulate(simulator).table
-    assert table.index_of(hidden) is not None
-    assert table.index_of(hidden._prng) is not None
-    assert table.index_of(hidden.sell_order_book.priority_queue) is not None
+    objects = (hidden, hidden._prng, hidden.sell_order_book.priority_queue)
+    assert all(map(is_shared(simulator), objects))
 
 
 def test_agents_and_markets_of_one_list_only() -> None:
-    """What stands in one of the simulator's lists is in the table, though the others lack it."""
+    """What stands in one of the simulator's lists may be returned, though the others lack it."""
     simulator = small()
     normal, fast = (FCNAgent(i, random.Random(1), simulator, "hidden") for i in (7, 8))
     market = Market(7, random.Random(1), simulator, "hidden")
     simulator.normal_frequency_agents.append(normal)
     simulator.high_frequency_agents.append(fast)
     simulator.id2market[7] = market
-    table = tabulate(simulator).table
-    assert all(table.index_of(obj) is not None for obj in (normal, fast, market))
+    assert all(map(is_shared(simulator), (normal, fast, market)))
 
 
 def test_before_the_first_session() -> None:
-    """A simulation that has only been set up has a table, of objects only."""
+    """A simulation that has only been set up consists of objects only."""
     runner = make_sequential(make_settings({"FCNAgent": 2}), (), 1)
     setup(runner)
     assert runner.simulator.current_session is None
-    table = tabulate(runner.simulator)
-    assert all(obj is not None for obj in table.table.objects)
-    assert table.table.objects[table.simulator] is runner.simulator
+    assert all(obj is not None for obj in shared_objects(runner.simulator))
 
 
 def test_event_that_only_a_hook_has() -> None:
-    """An event that the simulator knows through a hook only is in the table."""
+    """An event that the simulator knows through a hook only may be returned."""
     simulator = small()
     event = PriceLimitRule(7, random.Random(1), simulator.sessions[0], simulator, "hidden")
     hook = EventHook(event, "market", is_before=True)
     simulator.event_hooks.append(hook)
-    table = tabulate(simulator).table
-    for obj in (event, hook, event.prng, event.target_markets):
-        assert table.index_of(obj) is not None
+    assert all(map(is_shared(simulator), (event, hook, event.prng, event.target_markets)))
 
 
 def test_objects_that_are_no_longer_in_the_simulation() -> None:
@@ -272,33 +228,9 @@ def test_objects_that_are_no_longer_in_the_simulation() -> None:
     order = new_order()
     order.order_id = 10**6
     book.add(order)
-    assert tabulate(simulator).table.index_of(order) is not None
+    assert is_shared(simulator)(order)
     book._remove(order)
-    assert tabulate(simulator).table.index_of(order) is None
-
-
-# -------------------------------------------------------------------------- the numbering
-
-
-def test_equal_simulations_are_numbered_equally(table: SimulationTable) -> None:
-    """Two runs of the same settings and seed number equal objects equally, with all they hold."""
-    again = tabulate(finished().simulator)
-    assert again.simulator == table.simulator
-    assert find_difference(table.table.objects, again.table.objects) is None
-
-
-def test_copies_are_numbered_equally(simulator: Simulator, table: SimulationTable) -> None:
-    """A deep-copied simulator numbers its objects as the original does."""
-    memory: dict[int, Any] = {}
-    copied = tabulate(copy.deepcopy(simulator, memory))
-    counterparts = [memory[id(obj)] for obj in table.table.objects]
-    assert [id(obj) for obj in copied.table.objects] == [id(obj) for obj in counterparts]
-
-
-def test_numbering_twice(simulator: Simulator, table: SimulationTable) -> None:
-    """Numbering a simulation changes nothing of it: the second time gives the same."""
-    again = tabulate(simulator)
-    assert [id(obj) for obj in again.table.objects] == [id(obj) for obj in table.table.objects]
+    assert not is_shared(simulator)(order)
 
 
 # --------------------------------------------------------------------------- describing
@@ -406,9 +338,9 @@ FOREIGN: dict[str, tuple[Callable[[Simulator], object], str]] = {
 def test_foreign_object(change: Callable[[Simulator], object], name: str) -> None:
     """What was put into the simulation after it was numbered is foreign, and is named."""
     simulator = small()
-    table = tabulate(simulator).table
+    known = ReferenceTable(shared_objects(simulator))
     foreign = change(simulator)
-    found = ForeignObjects(simulator, table).name(foreign)
+    found = ForeignObjects(simulator, known).name(foreign)
     assert found is not None
     assert found.startswith(name)
 
@@ -416,7 +348,7 @@ def test_foreign_object(change: Callable[[Simulator], object], name: str) -> Non
 def test_agents_own_objects_are_not_foreign() -> None:
     """An order, an agent or a market that an agent keeps for itself is an ordinary value."""
     simulator = small()
-    names = ForeignObjects(simulator, tabulate(simulator).table)
+    names = ForeignObjects(simulator, ReferenceTable(shared_objects(simulator)))
     own: list[object] = [
         new_order(),
         FCNAgent(99, random.Random(1), simulator, "inner"),
@@ -426,13 +358,13 @@ def test_agents_own_objects_are_not_foreign() -> None:
     assert [names.name(obj) for obj in own] == [None] * len(own)
 
 
-def test_table_objects_are_not_foreign() -> None:
-    """What is in the table is not foreign, whatever else has been put into the simulation."""
+def test_known_objects_are_not_foreign() -> None:
+    """What has a number is not foreign, whatever else has been put into the simulation."""
     simulator = small()
-    table = tabulate(simulator)
+    known = ReferenceTable(shared_objects(simulator))
     add_market(simulator)
-    names = ForeignObjects(simulator, table.table)
-    assert [obj for obj in table.table.objects if names.name(obj) is not None] == []
+    names = ForeignObjects(simulator, known)
+    assert [obj for obj in known.objects if names.name(obj) is not None] == []
 
 
 # ------------------------------------------------------------------------ fundamentals
@@ -459,8 +391,8 @@ def test_fundamentals_that_are_there_are_not_generated_again() -> None:
     assert repr(simulator.fundamentals._np_prng.bit_generator.state) == before
 
 
-def test_simulation_of_these_tests(table: SimulationTable) -> None:
+def test_simulation_of_these_tests(simulator: Simulator) -> None:
     """The simulation of these tests has several classes of agents, markets and events."""
     for base, number in ((Agent, 5), (Market, 2), (EventABC, 4)):
-        classes = {type(obj) for obj in table.table.objects if isinstance(obj, base)}
+        classes = {type(obj) for obj in parts_of_simulation(simulator) if isinstance(obj, base)}
         assert len(classes) >= number

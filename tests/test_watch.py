@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sample_agents import LastDrawRandom
 
-from pams_parallel._watch import Watch, generator_states, read_state, state_of_generator
+from pams_parallel._watch import changed_names, generator_states, read_state, state_of_generator
 
 
 class Thing:
@@ -78,10 +78,9 @@ def test_equal_value_is_not_reported(value: Any) -> None:
     again = fresh(value)
     assert repr(again) == repr(value)
     thing = Thing(a=value)
-    watch = Watch([(0, thing)], {})
+    before = dict(vars(thing))
     vars(thing)["a"] = again
-    assert watch.changed(0, thing) == ()
-    assert watch.changed_objects() == []
+    assert changed_names(before, vars(thing)) == ()
 
 
 def test_these_equal_values_are_new_objects() -> None:
@@ -118,29 +117,27 @@ CHANGED: list[tuple[Any, Any]] = [
 def test_other_value_is_reported(before: Any, after: Any) -> None:
     """Another value is a change, an equal one of another type or of one that can change, too."""
     thing = Thing(a=before)
-    watch = Watch([(0, thing)], {})
+    before = dict(vars(thing))
     vars(thing)["a"] = after
-    assert watch.changed(0, thing) == ("a",)
-    assert watch.changed_objects() == [(0, ("a",))]
+    assert changed_names(before, vars(thing)) == ("a",)
 
 
 @pytest.mark.parametrize("value", [NAN, (NAN, 1), complex(NAN, 1.0), [], Mood.GOOD], ids=repr)
 def test_same_object_is_not_reported(value: object) -> None:
     """The object that was there is no change, whatever it is equal to."""
     thing = Thing(a=value)
-    watch = Watch([(0, thing)], {})
+    before = dict(vars(thing))
     vars(thing)["a"] = value
-    assert watch.changed(0, thing) == ()
-    assert watch.changed_objects() == []
+    assert changed_names(before, vars(thing)) == ()
 
 
 def test_tuple_of_the_same_objects_is_still_another_tuple() -> None:
     """A new tuple of the same list is reported: the worker has made it."""
     items: list[int] = []
     thing = Thing(a=(items,))
-    watch = Watch([(0, thing)], {})
+    before = dict(vars(thing))
     vars(thing)["a"] = (items,)
-    assert watch.changed(0, thing) == ("a",)
+    assert changed_names(before, vars(thing)) == ("a",)
 
 
 # ------------------------------------------------------------------ several attributes
@@ -174,70 +171,18 @@ def test_names(change: Callable[[Thing], object], names: tuple[str, ...]) -> Non
     Changes inside of a value are not seen.
     """
     thing = Thing(prng=0, a=1, b=2, c=[3])
-    watch = Watch([(5, thing)], {})
+    before = dict(vars(thing))
     change(thing)
-    assert watch.changed(5, thing) == names
-    assert watch.changed_objects() == ([(5, names)] if names else [])
+    assert changed_names(before, vars(thing)) == names
 
 
 def test_listed_names_are_not_reported() -> None:
     """Names that come back are no loss; a listed name that did not change is none either."""
     thing = Thing(a=1, b=2, c=3)
-    watch = Watch([(0, thing)], {})
+    before = dict(vars(thing))
     vars(thing).update(a=9, b=9, d=9)
-    assert watch.changed(0, thing, ("a", "c", "d")) == ("b",)
-    assert watch.changed(0, thing, ["a", "b", "d"]) == ()
-
-
-def test_what_getters_write_is_not_reported() -> None:
-    """Attributes that PAMS's own getters write are quiet, on the object that they are told for."""
-    first, second = Thing(until=1, other=1), Thing(until=1)
-    watch = Watch([(3, first), (4, second)], {3: ("until",)})
-    vars(first).update(until=9)
-    vars(second).update(until=9)
-    assert watch.changed(3, first) == ()
-    assert watch.changed_objects() == [(4, ("until",))]
-    vars(first).update(other=9)
-    assert watch.changed(3, first) == ("other",)
-
-
-def test_accepted_changes_are_reported_once() -> None:
-    """What has been accepted is what later changes are compared with."""
-    thing = Thing(a=1)
-    watch = Watch([(0, thing)], {})
-    vars(thing)["a"] = 2
-    watch.accept(0, thing)
-    assert watch.changed(0, thing) == ()
-    assert watch.changed_objects() == []
-    vars(thing)["a"] = 1
-    assert watch.changed(0, thing) == ("a",)
-
-
-def test_only_those_that_changed() -> None:
-    """Of all objects, those that changed are reported, by their numbers."""
-    things = [Thing(a=number) for number in range(5)]
-    watch = Watch(enumerate(things), {})
-    vars(things[1])["a"] = None
-    del vars(things[3])["a"]
-    assert watch.changed_objects() == [(1, ("a",)), (3, ("a",))]
-
-
-def test_objects_without_attributes_of_interest() -> None:
-    """Containers, generators and objects without a dict are not watched."""
-
-    class Items(list[int]):
-        pass
-
-    slotted, items, prng = Slotted(), Items(), LastDrawRandom(1)
-    objects: list[Any] = [slotted, items, prng, [], {}, set(), 3, None]
-    watch = Watch(enumerate(objects), {})
-    slotted.value = 7
-    vars(items)["a"] = 1
-    prng.random()
-    assert watch.changed_objects() == []
-    for number, obj in enumerate(objects):
-        watch.accept(number, obj)
-        assert watch.changed(number, obj) == ()
+    assert changed_names(before, vars(thing), ("a", "c", "d")) == ("b",)
+    assert changed_names(before, vars(thing), ["a", "b", "d"]) == ()
 
 
 # ------------------------------------------------------------------------- generators

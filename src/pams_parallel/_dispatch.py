@@ -25,19 +25,19 @@ from pams.logs import Logger
 from ._applier import AgentResult, ReceivedAttributes
 from ._codec import TaskCodec
 from ._codec.prng_state import unpack_prng
-from ._codec.snapshot import SnapshotReferences, classify, encode_snapshot
 from ._messages import (
     AgentReport,
     Ask,
     ChunkReport,
     Failure,
     FailureKind,
-    Snapshot,
+    Refresh,
     Task,
     WorkerSetup,
 )
-from ._pool import LaneDiedError
-from ._simulation import SimulationTable, describe, tabulate
+from ._pool import LaneDiedError, WorkerPool
+from ._replica import CannotSendError, Tracker, Wanted
+from ._simulation import describe, parts_of_simulation
 from ._worker import VALUE_NOUNS, LocalSetup, run_chunk
 from .exceptions import (
     DecodeError,
@@ -104,7 +104,8 @@ class Dispatcher:
     def __init__(self, codec: TaskCodec, setup: WorkerSetup) -> None:
         self._codec = codec
         self._setup = setup
-        self._logger_needs: set[tuple[int, str]] = set()
+        self._wanted = Wanted()
+        self._tracker: Tracker | None = None
 
     def ask(
         self,
@@ -132,48 +133,78 @@ class Dispatcher:
         """
         progress = [_Progress(chunk) for chunk in chunks]
         while pending := [one for one in progress if one.outcomes is None]:
-            table = tabulate(simulator, (logger,), sorted(self._logger_needs))
-            snapshot = self._encode(table)
-            tasks = [self._task(table, snapshot, one.chunk) for one in pending]
-            answers = _run(executor, tasks, [one.chunk for one in pending])
-            needs = {
-                need
+            asked = [agent for one in pending for agent, _ in one.chunk]
+            keeps = isinstance(executor, WorkerPool)
+            # What was not sent for certain is forgotten: workers must not miss anything.
+            tracker, self._tracker = self._tracker if keeps else None, None
+            tracker, refresh = self._refresh(tracker, simulator, logger, asked)
+            tasks = [self._asks(tracker, one.chunk) for one in pending]
+            answers = _run(executor, refresh, tasks, [one.chunk for one in pending])
+            self._tracker = tracker if keeps else None
+            needs = [
+                (type(tracker.objects[number]), name)
                 for answer in answers
                 if isinstance(answer, ChunkReport)
-                for need in answer.logger_needs
-            }
-            if needs and needs <= self._logger_needs:
-                raise RuntimeError(f"workers ask again for what they got: {sorted(needs)}")
-            self._logger_needs |= needs
+                for number, name in answer.logger_needs
+            ]
+            for cls, name in needs:
+                self._wanted.names.setdefault(cls, set()).add(name)
             for one, answer in zip(pending, answers, strict=True):
                 if isinstance(answer, BaseException):
                     one.outcomes = [AgentFailure(answer)]
                 elif not answer.logger_needs:
-                    self._take(one, table, answer)
+                    self._take(one, tracker, answer)
         return [outcome for one in progress for outcome in one.outcomes or ()]
 
-    def _encode(self, table: SimulationTable) -> Snapshot:
-        wanted: dict[int, frozenset[str]] = {}
-        for number, name in self._logger_needs:
-            wanted[number] = wanted.get(number, frozenset()) | {name}
-        try:
-            return encode_snapshot(self._codec.backend, table.table, table.loggers, wanted)
-        except PayloadError as failed:
-            known = 0 <= failed.position < len(table.table)
-            obj = table.table.objects[failed.position if known else table.simulator]
-            kinds = classify(table.table.objects, table.loggers)
-            references = SnapshotReferences(table.table, kinds)
-            error = self._codec.explain_object(obj, describe(obj), references, failed.__cause__)
-            raise error from error.__cause__
+    def _refresh(
+        self,
+        tracker: Tracker | None,
+        simulator: Simulator,
+        logger: Logger | None,
+        asked: Sequence[Agent],
+    ) -> tuple[Tracker, Refresh]:
+        """Return what workers are told before the tasks, and by whom."""
+        while True:
+            setup = None if tracker else self._setup
+            tracker = tracker or Tracker(self._codec.backend, _is_logger, _is_agent, self._wanted)
+            try:
+                return tracker, Refresh(setup, tracker.update(simulator, (logger,), asked))
+            except CannotSendError as failed:
+                parts = parts_of_simulation(simulator)
+                found = tracker.holder_path(failed.number, parts)
+                if found is None and tracker.refuse_logger_part(failed.number, failed.__cause__):
+                    tracker = None  # without that part, from the beginning
+                    continue
+                raise self._explain(tracker, failed, found or (simulator, "")) from failed.__cause__
 
-    def _task(self, table: SimulationTable, snapshot: Snapshot, chunk: Chunk) -> bytes:
-        asks = tuple(Ask(table.index_of(agent), names) for agent, names in chunk)
-        return pickle.dumps(Task(self._setup, snapshot, table.simulator, asks), 5)
+    def _explain(
+        self, tracker: Tracker, failed: CannotSendError, found: tuple[object, str]
+    ) -> BaseException:
+        """Return the error for an object that cannot be sent: whose it is, and where it is."""
+        owner, path = found
+        obj = tracker.objects[failed.number]
+        if not path:
+            noun = "its class" if isinstance(obj, type) else "its state"
+        else:
+            noun = f"attribute '{path.removeprefix('.')}'"
+        return self._codec.explain(
+            obj, describe(owner), noun, tracker.all_but(failed.number), None, failed.__cause__
+        )
 
-    def _take(self, progress: _Progress, table: SimulationTable, report: ChunkReport) -> None:
+    @staticmethod
+    def _asks(tracker: Tracker, chunk: Chunk) -> tuple[Ask, ...]:
+        asks: list[Ask] = []
+        for agent, names in chunk:
+            number = tracker.number_of(agent)
+            if number is None:
+                raise LookupError(f"{describe(agent)} does not belong to the simulation")
+            asks.append(Ask(number, names))
+        return tuple(asks)
+
+    def _take(self, progress: _Progress, tracker: Tracker, report: ChunkReport) -> None:
         """Turn a report to outcomes: those of the agents that were asked, then the failure."""
         try:
-            values = self._codec.decode(report.values, table.table) if report.agents else []
+            values = self._codec.decode(report.values, tracker) if report.agents else []
         except PayloadError as failed:
             # The values of the agents before it share the payload and are lost with it. They may
             # hold an error that comes first: those agents are asked again, without this one.
@@ -184,11 +215,11 @@ class Dispatcher:
             return
         remaining = iter(values)
         outcomes: list[Outcome] = [
-            _result(agent, names, one, remaining, table)
+            _result(agent, names, one, remaining, tracker)
             for (agent, names), one in zip(progress.chunk, report.agents, strict=False)
         ]
         if report.failure is not None:
-            outcomes.append(AgentFailure(self._failure(table, progress.chunk, report.failure)))
+            outcomes.append(AgentFailure(self._failure(tracker, progress.chunk, report.failure)))
         elif progress.tail is not None:
             outcomes.append(progress.tail)
         progress.outcomes = outcomes
@@ -215,9 +246,9 @@ class Dispatcher:
         error.__cause__ = cause
         return number, error
 
-    def _failure(self, table: SimulationTable, chunk: Chunk, failure: Failure) -> BaseException:
+    def _failure(self, tracker: Tracker, chunk: Chunk, failure: Failure) -> BaseException:
         """Return the exception to raise in main for a failure in a worker."""
-        references, cause = table.table, failure.cause
+        references, cause = tracker, failure.cause
         if failure.kind is FailureKind.AGENT:
             return self._codec.decode_exception(cause, _name(chunk, failure), references)
         reason = f"{cause.type_name}: {cause.text}"
@@ -225,8 +256,7 @@ class Dispatcher:
         if failure.error is not None:
             error = failure.error
         elif failure.kind is FailureKind.DECODE:
-            known = 0 <= failure.position < len(references)
-            owner = describe(references.objects[failure.position]) if known else "the simulation"
+            owner = self._owner(tracker, failure.position)
             name = self._codec.backend.name
             error = DecodeError(owner, "its class or state", "a worker", name, reason)
         else:
@@ -237,13 +267,27 @@ class Dispatcher:
             error.__cause__ = WorkerTraceback(cause.traceback)
         return error
 
+    def _owner(self, tracker: Tracker, number: int) -> str:
+        """Return what to call the part of the simulation that holds an object."""
+        simulator = tracker.simulator
+        found = tracker.holder_path(number, parts_of_simulation(simulator))
+        return "the simulation" if found is None else describe(found[0])
+
+
+def _is_logger(cls: type) -> bool:
+    return issubclass(cls, Logger)
+
+
+def _is_agent(cls: type) -> bool:
+    return issubclass(cls, Agent)
+
 
 def _result(
     agent: Agent,
     names: tuple[str, ...],
     report: AgentReport,
     values: Iterator[Any],
-    table: SimulationTable,
+    tracker: Tracker,
 ) -> AgentResult:
     orders, calls, state = next(values), next(values), next(values)
     attributes = {name: next(values) for name in report.present}
@@ -254,7 +298,7 @@ def _result(
         prng_state=state if report.prng is None else unpack_prng(report.prng),
         names=names,
         attributes=ReceivedAttributes(attributes, report.deleted),
-        lost=tuple((table.table.objects[one.index], one.names) for one in report.lost),
+        lost=tuple((tracker.objects[one.index], one.names) for one in report.lost),
         fundamentals_until=report.fundamentals_until,
     )
 
@@ -268,22 +312,66 @@ def _names(chunk: Chunk) -> tuple[str, ...]:
 
 
 def _run(
-    executor: Executor, tasks: Sequence[bytes], chunks: Sequence[Chunk]
+    executor: Executor,
+    refresh: Refresh,
+    tasks: Sequence[tuple[Ask, ...]],
+    chunks: Sequence[Chunk],
 ) -> list[ChunkReport | BaseException]:
     """Run the tasks, and return their reports.
 
-    ``run_chunk`` never raises: an exception means that a worker or the executor has failed. Then
-    the tasks that are not done are not waited for.
+    A task is always answered: an exception means that a worker or the executor has failed.
+    """
+    answers: list[ChunkReport | BaseException | None] = [None] * len(tasks)
+    if isinstance(executor, WorkerPool):
+        broken = _exchange(executor, refresh, tasks, answers)
+    else:
+        broken = _submit(executor, refresh, tasks, answers)
+    if broken is None:
+        return cast("list[ChunkReport | BaseException]", answers)
+    not_done = [chunk for chunk, answer in zip(chunks, answers, strict=True) if answer is None]
+    failure = _worker_error(broken, tuple(name for chunk in not_done for name in _names(chunk)))
+    return [failure if answer is None else answer for answer in answers]
+
+
+def _exchange(
+    pool: WorkerPool,
+    refresh: Refresh,
+    tasks: Sequence[tuple[Ask, ...]],
+    answers: list[ChunkReport | BaseException | None],
+) -> BaseException | None:
+    """Run the tasks in our own workers, which keep their replicas."""
+    broken: BaseException | None = None
+    encoded = [pickle.dumps(Task(asks), 5) for asks in tasks]
+    try:
+        for number, answer in pool.exchange(pickle.dumps(refresh, 5), encoded):
+            if isinstance(answer, LaneDiedError):
+                broken = broken or answer
+            else:
+                answers[number] = pickle.loads(answer)
+    except Exception as error:
+        broken = broken or error
+    return broken
+
+
+def _submit(
+    executor: Executor,
+    refresh: Refresh,
+    tasks: Sequence[tuple[Ask, ...]],
+    answers: list[ChunkReport | BaseException | None],
+) -> BaseException | None:
+    """Run the tasks in an executor that promises nothing: each brings a whole replica.
+
+    When something has failed, the tasks that are not done are not waited for.
     """
     futures: list[Future[bytes]] = []
     broken: BaseException | None = None
+    encoded = [pickle.dumps(Task(asks, refresh), 5) for asks in tasks]
     try:
-        for task in tasks:
+        for task in encoded:
             futures.append(executor.submit(run_chunk, task))
     except BrokenExecutor as error:
         broken = error
     _wait(futures)
-    answers: list[ChunkReport | BaseException | None] = [None] * len(tasks)
     for number, future in enumerate(futures):
         if not future.done():
             continue
@@ -291,11 +379,7 @@ def _run(
             answers[number] = pickle.loads(future.result())
         except (Exception, CancelledError) as error:
             broken = broken or error
-    if broken is None:
-        return cast("list[ChunkReport | BaseException]", answers)
-    not_done = [chunk for chunk, answer in zip(chunks, answers, strict=True) if answer is None]
-    failure = _worker_error(broken, tuple(name for chunk in not_done for name in _names(chunk)))
-    return [failure if answer is None else answer for answer in answers]
+    return broken
 
 
 def _wait(futures: Sequence[Future[bytes]]) -> None:

@@ -18,54 +18,11 @@ from .exceptions import PamsParallelError
 
 
 @dataclass(frozen=True, slots=True)
-class LoggerImage:
-    """A logger as far as workers know it.
-
-    Attributes:
-        class_number: which of the snapshot's classes it has there.
-        is_own_class: whether that is the logger's class itself, not the nearest base of it that
-            can be sent.
-        class_name: name of the logger's class in main.
-        names: the attributes that the logger has in main.
-        sent: those whose values are in the snapshot, in the order in which they are there.
-        unreadable: those that were wanted and cannot be sent, with the reason.
-    """
-
-    class_number: int
-    is_own_class: bool
-    class_name: str
-    names: tuple[str, ...]
-    sent: tuple[str, ...]
-    unreadable: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The simulation at one moment, as bytes. Made once for all chunks of a batch.
-
-    Attributes:
-        kinds: one byte for each object of the reference table: how it is carried.
-        classes: the encoded list of classes of the plain objects and of the loggers.
-        class_numbers: for each plain object its class.
-        prngs: the packed states of the generators.
-        graph: the encoded states of all other objects, in one piece: what they share stays shared.
-        loggers: the loggers, in the order of the table.
-    """
-
-    kinds: bytes
-    classes: bytes
-    class_numbers: tuple[int, ...]
-    prngs: bytes
-    graph: bytes
-    loggers: tuple[LoggerImage, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Ask:
     """One agent to ask.
 
     Attributes:
-        index: its number in the reference table.
+        index: its number.
         names: its listed attributes, as read in main for this call.
     """
 
@@ -94,20 +51,29 @@ class WorkerSetup:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One chunk: the agents to ask, in this order, of one replica.
+class Refresh:
+    """What brings a worker up to date; every worker of ours gets each.
 
     Attributes:
-        setup: what the worker needs once.
-        snapshot: the simulation.
-        simulator: the simulator's number in the reference table.
-        asks: the agents.
+        setup: what the worker needs once; None when it has it.
+        update: a pickled ``Update`` of its replica.
     """
 
-    setup: WorkerSetup
-    snapshot: Snapshot
-    simulator: int
+    setup: WorkerSetup | None
+    update: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One chunk: the agents to ask, in this order.
+
+    Attributes:
+        asks: the agents.
+        refresh: makes a replica for this task alone; None for a worker that keeps one.
+    """
+
     asks: tuple[Ask, ...]
+    refresh: Refresh | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +100,7 @@ class FailureKind(Enum):
 
     AGENT = "the agent's submit_orders raised"
     ENCODE = "a value of the agent cannot be encoded"
-    DECODE = "the snapshot cannot be decoded"
+    DECODE = "the replica cannot take an update"
     SETUP = "the backend or the initializer cannot be loaded, or the initializer raised"
 
 
@@ -144,7 +110,7 @@ class Failure:
 
     Attributes:
         kind: what went wrong.
-        position: of the agent in the chunk; for ``DECODE`` the number of the object in the table.
+        position: of the agent in the chunk; for ``DECODE`` the number of the object.
         cause: what was raised.
         error: the error to raise in main; None where main makes it from the cause.
     """
@@ -160,7 +126,7 @@ class LostChanges:
     """Attributes that were assigned or deleted in a worker and do not come back.
 
     Attributes:
-        index: number of the changed object in the reference table.
+        index: number of the changed object.
         names: the attributes, sorted.
     """
 

@@ -8,11 +8,10 @@ logger costs nothing, however much it has collected, as long as nobody reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ._messages import LoggerImage
 from .exceptions import LoggerStateError
 
 WRITE_METHODS: Final = (
@@ -33,13 +32,33 @@ class LoggerCall(NamedTuple):
 
 
 @dataclass(slots=True)
+class LoggerView:
+    """What a worker knows of a logger.
+
+    Attributes:
+        class_name: name of its class in main.
+        is_own_class: whether the stand-in has that class, not only the nearest base of it that
+            can be sent.
+        names: the attributes that main's logger has.
+        sent: values of some of these.
+        unreadable: why others cannot be sent.
+    """
+
+    class_name: str
+    is_own_class: bool
+    names: tuple[str, ...] = ()
+    sent: dict[str, object] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class LoggerTraffic:
     """What agents did with the stand-ins of one replica.
 
     Attributes:
         calls: writes of the agent that is being asked.
         needs: parts (number of the logger, attribute) that were read and not sent.
-        changed: attributes that were set or deleted, by table number of the logger.
+        changed: attributes that were set or deleted, by number of the logger.
     """
 
     calls: list[LoggerCall] = field(default_factory=list)
@@ -55,34 +74,23 @@ class LoggerPartMissing(BaseException):
     """
 
 
-def make_replica_logger(
-    index: int,
-    number: int,
-    image: LoggerImage,
-    cls: Any,
-    sent: Mapping[str, object],
-    traffic: LoggerTraffic,
-) -> object:
+def make_replica_logger(number: int, view: LoggerView, cls: Any, traffic: LoggerTraffic) -> object:
     """Make the stand-in for a logger.
 
     Args:
-        index: number of the logger in the reference table.
-        number: its number among the loggers.
-        image: what is known of it.
+        number: of the logger.
+        view: what is known of it; may change while no agent is asked.
         cls: its class, or the nearest base that could be sent. The stand-in is an instance of a
             subclass, so that its methods work and ``isinstance`` holds.
-        sent: the values that came along; filled later, before any agent is asked.
         traffic: where to record what agents do.
     """
-    unreadable = dict(image.unreadable)
-    names = frozenset(image.names)
 
-    def read(self: object, name: str) -> object:
+    def read(name: str) -> object:
         """Return main's value of an attribute that main's logger has in its instance."""
-        if name in sent:
-            return sent[name]
-        if name in unreadable:
-            raise LoggerStateError(image.class_name, name, unreadable[name])
+        if name in view.sent:
+            return view.sent[name]
+        if name in view.unreadable:
+            raise LoggerStateError(view.class_name, name, view.unreadable[name])
         traffic.needs.add((number, name))
         raise LoggerPartMissing
 
@@ -96,34 +104,34 @@ def make_replica_logger(
                 return cls
             local = object.__getattribute__(self, "__dict__")
             if name == "__dict__":
-                missing = [key for key in names if key not in sent and key not in unreadable]
-                if missing:
+                known = view.sent.keys() | view.unreadable.keys()
+                if missing := [key for key in view.names if key not in known]:
                     traffic.needs.update((number, key) for key in missing)
                     raise LoggerPartMissing
-                gone = traffic.changed.get(index, ())
-                return {key: read(self, key) for key in image.names if key not in gone} | local
+                gone = traffic.changed.get(number, ())
+                return {key: read(key) for key in view.names if key not in gone} | local
             if name in local:
                 return local[name]
-            if name in names and name not in traffic.changed.get(index, ()):
-                return read(self, name)
+            if name in view.names and name not in traffic.changed.get(number, ()):
+                return read(name)
             try:
                 return super().__getattribute__(name)
             except AttributeError:
-                if image.is_own_class or name.startswith("__"):
+                if view.is_own_class or name.startswith("__"):
                     raise
                 reason = "its class cannot be sent to a worker"
-                raise LoggerStateError(image.class_name, name, reason) from None
+                raise LoggerStateError(view.class_name, name, reason) from None
 
         def __setattr__(self, name: str, value: object) -> None:
-            traffic.changed.setdefault(index, set()).add(name)
+            traffic.changed.setdefault(number, set()).add(name)
             object.__getattribute__(self, "__dict__")[name] = value
 
         def __delattr__(self, name: str) -> None:
             getattr(self, name)  # deleting what is not there is an AttributeError here too
-            traffic.changed.setdefault(index, set()).add(name)
+            traffic.changed.setdefault(number, set()).add(name)
             object.__getattribute__(self, "__dict__").pop(name, None)
 
-    ReplicaLogger.__name__ = ReplicaLogger.__qualname__ = image.class_name
+    ReplicaLogger.__name__ = ReplicaLogger.__qualname__ = view.class_name
     return object.__new__(ReplicaLogger)
 
 

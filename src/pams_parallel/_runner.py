@@ -31,7 +31,7 @@ from ._pool import WorkerPool
 from ._settings import check_start_method, read_settings
 from ._simulation import generate_fundamentals
 from ._synced import read_synced_names
-from ._worker import LocalSetup, initialize_worker, register_setup
+from ._worker import SERVICE, LocalSetup, initialize_worker, register_setup
 
 Orders: TypeAlias = list[Order | Cancel]
 
@@ -220,14 +220,11 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         starts ``num_parallel`` processes by ``_get_mp_context()``.
         """
         initializer = self._prepare_workers().initializer
+        context = self._get_mp_context()
         if initializer is None:
-            return WorkerPool(self.num_parallel, self._get_mp_context())
-        return WorkerPool(
-            self.num_parallel,
-            self._get_mp_context(),
-            initialize_worker,
-            (self._token, initializer),
-        )
+            return WorkerPool(self.num_parallel, context, service=SERVICE)
+        initargs = (self._token, initializer)
+        return WorkerPool(self.num_parallel, context, initialize_worker, initargs, SERVICE)
 
     def _get_mp_context(self) -> BaseContext:
         """Return the multiprocessing context of the workers (hook).

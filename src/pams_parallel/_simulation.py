@@ -1,15 +1,10 @@
-"""What a simulation consists of: its objects, in one order, and what to call them.
-
-The order is that of the reference tables. It also is the order in which a replica is filled:
-markets before the agents that may hold dicts keyed by them, the simulator, which holds all, last.
-"""
+"""What a simulation consists of, and what to call its objects."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, cast
 
 import numpy as np
 from pams import Fundamentals, IndexMarket, Market, Order, OrderBook, Session, Simulator
@@ -18,7 +13,7 @@ from pams.events import EventABC, EventHook
 from pams.logs import Logger
 
 from ._codec.diagnose import attributes_of
-from ._codec.references import ReferenceTable
+from ._codec.protocol import References
 
 _SIMULATION_TYPES: Final = (
     Simulator,
@@ -34,114 +29,90 @@ _SIMULATION_TYPES: Final = (
 _GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationTable:
-    """The objects of a simulation at one moment.
+class View:
+    """How the objects of a simulation are looked at: as they are."""
 
-    Attributes:
-        table: all of them, by number.
-        loggers: the loggers among them, in order.
-        simulator: number of the simulator.
-    """
+    def attributes(self, obj: object) -> Mapping[str, object]:
+        """Return the attributes of an object."""
+        return dict(attributes_of(obj))
 
-    table: ReferenceTable
-    loggers: tuple[Logger, ...]
-    simulator: int
-
-    def index_of(self, obj: object) -> int:
-        """Return the number of an object that is in the table."""
-        index = self.table.index_of(obj)
-        if index is None:
-            raise LookupError(f"{describe(obj)} does not belong to the simulation of the runner")
-        return index
+    def items(self, container: object) -> Iterable[object]:
+        """Return the items of a list, or the values of a dict."""
+        return (
+            container.values() if isinstance(container, dict) else cast("list[object]", container)
+        )
 
 
-class _Collection:
-    """Objects in the order in which they were added, each once, by identity."""
-
-    def __init__(self) -> None:
-        self.objects: list[object] = []
-        self._seen: set[int] = set()
-
-    def add(self, *objects: object) -> None:
-        for obj in objects:
-            if obj is not None and id(obj) not in self._seen:
-                self._seen.add(id(obj))
-                self.objects.append(obj)
+_LIVE: Final = View()
 
 
-def tabulate(
-    simulator: Simulator,
-    extra_loggers: Iterable[Logger | None] = (),
-    logger_names: Iterable[tuple[int, str]] = (),
-) -> SimulationTable:
-    """Number all objects of a simulation.
-
-    Two calls for equal simulations number equal objects equally.
+def parts_of_simulation(simulator: object, view: View = _LIVE) -> list[object]:
+    """Return the simulation objects proper, orders in the books among them.
 
     Args:
-        simulator: holds the simulation.
-        extra_loggers: loggers that the simulation itself may not hold (the runner's).
-        logger_names: attributes of loggers (number of the logger, name) that workers read: their
-            containers are numbered too.
+        simulator: holds them.
+        view: how to look at them.
     """
-    parts = _parts(simulator)
-    collected = _Collection()
-    collected.add(*parts)
-    loggers = _Collection()
-    loggers.add(simulator.logger, *(getattr(part, "logger", None) for part in parts))
-    loggers.add(*extra_loggers)
-    found = tuple(logger for logger in loggers.objects if isinstance(logger, Logger))
-    collected.add(*_generators(parts))
-    for part in parts:
-        if not isinstance(part, Agent):
-            collected.add(*_containers(part))
-    for number, name in logger_names:
-        if number < len(found) and _is_container(vars(found[number]).get(name)):
-            collected.add(vars(found[number])[name])
-    collected.add(*found)
-    table = ReferenceTable(collected.objects)
-    # by identity: PAMS's orders refuse to be compared with other objects
-    return SimulationTable(table, found, len(parts) - 1)
 
+    def listed(obj: object, *names: str) -> list[object]:
+        attributes = view.attributes(obj)
+        return [
+            item
+            for name in names
+            if attributes.get(name) is not None
+            for item in view.items(attributes[name])
+        ]
 
-def _parts(simulator: Simulator) -> list[object]:
-    """Return the simulation objects proper, in filling order."""
-    events = [*simulator.events, *(hook.event for hook in simulator.event_hooks)]
-    markets: list[Market] = []
-    for market in [*simulator.markets, *simulator.id2market.values()]:
+    def held(obj: object, *names: str) -> list[object]:
+        attributes = view.attributes(obj)
+        return [attributes[name] for name in names if attributes.get(name) is not None]
+
+    markets: list[object] = []
+    for market in listed(simulator, "markets", "id2market"):
         markets.append(market)
         if isinstance(market, IndexMarket):
-            markets.extend(market._components)
-    collected = _Collection()
-    collected.add(simulator.fundamentals)
-    collected.add(*simulator.sessions, simulator.current_session)
-    collected.add(*markets)
-    books = [book for m in markets for book in (m.buy_order_book, m.sell_order_book)]
-    collected.add(*books)
-    for book in books:
-        collected.add(*book.priority_queue)
-    collected.add(*simulator.agents, *simulator.normal_frequency_agents)
-    collected.add(*simulator.high_frequency_agents, *events, *simulator.event_hooks)
-    collected.add(simulator)
-    return collected.objects
+            markets.extend(listed(market, "_components"))
+    hooks = listed(simulator, "event_hooks")
+    books = [book for m in markets for book in held(m, "buy_order_book", "sell_order_book")]
+    found = [
+        *held(simulator, "fundamentals"),
+        *listed(simulator, "sessions"),
+        *held(simulator, "current_session"),
+        *markets,
+        *books,
+        *(order for book in books for order in listed(book, "priority_queue")),
+        *listed(simulator, "agents", "normal_frequency_agents", "high_frequency_agents"),
+        *listed(simulator, "events"),
+        *(event for hook in hooks for event in held(hook, "event")),
+        *hooks,
+        simulator,
+    ]
+    return list(dict(zip(map(id, found), found, strict=True)).values())
 
 
-def _generators(parts: Iterable[object]) -> Iterable[object]:
-    """Yield the random generators that simulation objects own by PAMS's own names."""
-    for part in parts:
-        for name in ("prng", "_prng", "_np_prng"):
-            generator = getattr(part, "__dict__", {}).get(name)
-            if isinstance(generator, _GENERATORS):
-                yield generator
+def shared_objects(simulator: object, view: View = _LIVE) -> list[object]:
+    """Return what agents may return references to, the generators of agents excepted.
+
+    The simulation objects, their generators, and the lists, dicts and sets that they, agents
+    excepted, hold.
+    """
+    found = parts_of_simulation(simulator, view)
+    for part in [*found]:
+        if type(part) is not Order and not isinstance(part, Agent):
+            attributes = view.attributes(part)
+            found.extend(generators_of(attributes))
+            found.extend(filter(_is_container, attributes.values()))
+    return found
+
+
+def generators_of(attributes: Mapping[str, object]) -> list[object]:
+    """Return the random generators that an object owns by PAMS's own names."""
+    names = ("prng", "_prng", "_np_prng")
+    return [attributes[name] for name in names if isinstance(attributes.get(name), _GENERATORS)]
 
 
 def _is_container(value: object) -> bool:
     return isinstance(value, (list, dict, set))
-
-
-def _containers(part: object) -> Iterable[object]:
-    return (value for _, value in attributes_of(part) if _is_container(value))
 
 
 class ForeignObjects:
@@ -151,9 +122,10 @@ class ForeignObjects:
     is none: it is an ordinary value.
     """
 
-    def __init__(self, simulator: Simulator, table: ReferenceTable) -> None:
+    def __init__(self, simulator: Simulator, references: References) -> None:
+        """Take the simulator of a replica, and what has numbers in it."""
         self._simulator = simulator
-        self._table = table
+        self._references = references
         self._foreign: dict[int, object] | None = None
         self._suspicious: dict[type, bool] = {}
 
@@ -167,8 +139,12 @@ class ForeignObjects:
         if not suspicious:
             return None
         if self._foreign is None:
-            parts = _parts(self._simulator)
-            self._foreign = {id(part): part for part in parts if self._table.index_of(part) is None}
+            # all that the simulation holds now, and main does not
+            self._foreign = {
+                id(part): part
+                for part in parts_of_simulation(self._simulator)
+                if self._references.persistent_id(part) is None
+            }
         return describe(obj) if id(obj) in self._foreign else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from operator import is_
 from typing import Any, Final
 
@@ -20,69 +20,29 @@ _MANAGED: Final = frozenset({"simulator", "logger", "prng"})
 _MISSING: Final = object()
 
 
-class Watch:
-    """Remembers the attributes of a replica's objects, and says what has changed since."""
-
-    def __init__(
-        self,
-        objects: Iterable[tuple[int, object]],
-        written_by_getters: Mapping[int, Collection[str]],
-    ) -> None:
-        """Remember the attributes of all numbered objects that keep them in a dict.
-
-        Args:
-            objects: the objects of a replica with their numbers.
-            written_by_getters: attributes, by number of the object, that PAMS's own getters write.
-        """
-        self._written_by_getters = written_by_getters
-        self._objects = [(index, obj) for index, obj in objects if _is_watched(obj)]
-        self._before = {index: dict(vars(obj)) for index, obj in self._objects}
-
-    def accept(self, index: int, obj: object) -> None:
-        """Take the present attributes of an object as those to compare with."""
-        if index in self._before:
-            self._before[index] = dict(vars(obj))
-
-    def changed(self, index: int, obj: object, listed: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the names that were assigned or deleted, sorted, without the listed ones."""
-        before = self._before.get(index)
-        if before is None:
-            return ()
-        quiet = _MANAGED.union(listed, self._written_by_getters.get(index, ()))
-        return _changed_names(before, vars(obj), quiet)
-
-    def changed_objects(self) -> list[tuple[int, tuple[str, ...]]]:
-        """Return the objects that have changed since they were last accepted, and how."""
-        found: list[tuple[int, tuple[str, ...]]] = []
-        for index, obj in self._objects:
-            before, after = self._before[index], vars(obj)
-            # Nearly always nothing has changed, and this is the fast way to see it.
-            if (
-                len(before) == len(after)
-                and all(map(is_, before.values(), after.values()))
-                and all(map(is_, before, after))
-            ):
-                continue
-            names = self.changed(index, obj)
-            if names:
-                found.append((index, names))
-        return found
-
-
-def _is_watched(obj: object) -> bool:
-    return hasattr(obj, "__dict__") and not isinstance(obj, (list, dict, set, random.Random))
-
-
-def _changed_names(
-    before: Mapping[str, object], after: Mapping[str, object], skipped: Collection[str]
+def changed_names(
+    before: Mapping[str, object], after: Mapping[str, object], quiet: Collection[str] = ()
 ) -> tuple[str, ...]:
+    """Return the attributes that were assigned or deleted, sorted.
+
+    Args:
+        before: the attributes.
+        after: the same later.
+        quiet: names of no interest, beside those that the runner manages.
+    """
+    if (
+        len(before) == len(after)
+        and all(map(is_, before.values(), after.values()))
+        and all(map(is_, before, after))
+    ):
+        return ()  # nearly always
     changed = {
         name
         for name, value in after.items()
         if value is not (old := before.get(name, _MISSING)) and not _equal_atoms(old, value)
     }
     changed.update(name for name in before if name not in after)
-    return tuple(sorted(changed.difference(skipped)))
+    return tuple(sorted(changed.difference(_MANAGED, quiet)))
 
 
 def _equal_atoms(left: object, right: object) -> bool:

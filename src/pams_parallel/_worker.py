@@ -1,19 +1,23 @@
 """Everything that runs in a worker.
 
 ```
-bytes ─▶ setup (once) ─▶ replica ─▶ submit_orders, agent by agent ─▶ bytes
+Refresh ─▶ setup (once) ─▶ replica
+Task    ─▶ submit_orders, agent by agent ─▶ ChunkReport
+           the replica is put back
 ```
 
-`run_chunk` is a pure function of its bytes and returns bytes whatever happens: nothing that a
-user's class does while it is loaded, asked or written can break the executor that runs it.
+In our own pool each worker keeps a replica; elsewhere a task brings its own (`run_chunk`). Either
+way a task is a pure function of what was sent, and is answered whatever happens: nothing that a
+user's class does while it is loaded, asked or written can break what runs it.
 """
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -21,22 +25,24 @@ from pams import Simulator
 from pams.agents import Agent
 
 from ._codec import CodecBackend, PickleBackend, ReferenceTable, TaskCodec
+from ._codec.marks import ForeignTest
 from ._codec.prng_state import is_packable, pack_prng
-from ._codec.snapshot import LOGGER, decode_snapshot
 from ._messages import (
     AgentReport,
     Ask,
     ChunkReport,
     Failure,
     FailureKind,
-    LoggerImage,
     LostChanges,
+    Refresh,
     Task,
     WorkerSetup,
 )
-from ._replica_logger import LoggerPartMissing, LoggerTraffic, make_replica_logger
+from ._replica import PublicObjects, Replica
+from ._replica_logger import LoggerPartMissing, LoggerTraffic
+from ._serve import LaneService
 from ._simulation import ForeignObjects, describe
-from ._watch import Watch, generator_states, read_state
+from ._watch import changed_names, generator_states, read_state
 from .exceptions import PamsParallelError, PayloadError, WorkerInitializerError
 
 _NOTHING: Final = ReferenceTable(())
@@ -98,8 +104,94 @@ def initialize_worker(token: str, initializer: Initializer | None) -> None:
     _initialized.failures[token] = failure
 
 
+class _Resident:
+    """What a worker keeps for one runner: its setup and its replica."""
+
+    def __init__(self) -> None:
+        self._codec: TaskCodec | None = None
+        self._traffic = LoggerTraffic()
+        self._replica: Replica | None = None
+        # what went wrong between tasks: the answer to every task until a new beginning
+        self._failure: Failure | None = None
+
+    def receive(self, refresh: Refresh) -> None:
+        """Take what brings the replica up to date."""
+        if refresh.setup is not None:
+            self._begin(refresh.setup)
+        if self._failure is None and self._replica is not None:
+            self._guard(self._replica.apply, refresh.update)
+
+    def _begin(self, setup: WorkerSetup) -> None:
+        self._failure = None
+        try:
+            self._failure = _ensure_initialized(setup)
+            backend = _find_backend(setup)
+        except BaseException as error:
+            image = TaskCodec(PickleBackend()).encode_exception(error, _NOTHING)
+            self._failure = Failure(FailureKind.SETUP, 0, image)
+            return
+        self._codec = TaskCodec(backend)
+        self._replica = Replica(backend, self._traffic)
+
+    def answer(self, task: Task) -> ChunkReport:
+        """Ask the agents of a task."""
+        if self._failure is not None:
+            return ChunkReport(failure=self._failure)
+        assert self._codec is not None  # a setup comes first
+        assert self._replica is not None
+        return _Questioner(self._replica, self._traffic, self._codec).ask_all(task.asks)
+
+    def rest(self) -> None:
+        """Undo what agents did to the replica."""
+        self._traffic.calls = []
+        self._traffic.needs.clear()
+        if self._failure is None and self._replica is not None:
+            self._guard(self._replica.restore)
+
+    def _guard(self, function: Callable[..., None], *args: bytes) -> None:
+        try:
+            function(*args)
+        except PayloadError as failed:
+            assert self._codec is not None
+            image = self._codec.encode_exception(failed.__cause__ or failed, _NOTHING)
+            self._failure = Failure(FailureKind.DECODE, failed.position, image)
+
+
+_resident = _Resident()
+
+
+def receive_update(data: bytes) -> None:
+    """Take a pickled `Refresh`, in a worker of our own pool."""
+    refresh: Refresh = pickle.loads(data)
+    if refresh.setup is None:
+        _resident.receive(refresh)
+        return
+    # Collecting garbage while a large replica is built takes longer than building it. What it
+    # consists of is never garbage as a whole: it need not be looked at ever after.
+    gc.disable()
+    try:
+        _resident.receive(refresh)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def answer_task(data: bytes) -> bytes:
+    """Do a pickled `Task` in a worker of our own pool, and return a pickled `ChunkReport`."""
+    return pickle.dumps(_answered(_resident, pickle.loads(data)), 5)
+
+
+def rest() -> None:
+    """Get ready for the next task, in a worker of our own pool."""
+    _resident.rest()
+
+
+SERVICE: Final = LaneService(receive_update, answer_task, rest)
+"""What workers of our own pool do."""
+
+
 def run_chunk(data: bytes) -> bytes:
-    """Ask the agents of one task.
+    """Ask the agents of one task that brings its own replica, in any worker.
 
     Args:
         data: a pickled ``Task``.
@@ -107,31 +199,19 @@ def run_chunk(data: bytes) -> bytes:
     Returns:
         A pickled ``ChunkReport``.
     """
+    resident = _Resident()
+    task: Task = pickle.loads(data)
+    if task.refresh is not None:
+        resident.receive(task.refresh)
+    return pickle.dumps(_answered(resident, task), 5)
+
+
+def _answered(resident: _Resident, task: Task) -> ChunkReport:
     try:
-        report = _run(pickle.loads(data))
+        return resident.answer(task)
     except BaseException as error:  # what escaped is answered, not raised into the executor
         image = TaskCodec(PickleBackend()).encode_exception(error, _NOTHING)
-        report = ChunkReport(failure=Failure(FailureKind.SETUP, 0, image))
-    return pickle.dumps(report, 5)
-
-
-def _run(task: Task) -> ChunkReport:
-    try:
-        failure = _ensure_initialized(task.setup)
-        backend = _find_backend(task.setup)
-    except BaseException as error:
-        image = TaskCodec(PickleBackend()).encode_exception(error, _NOTHING)
         return ChunkReport(failure=Failure(FailureKind.SETUP, 0, image))
-    if failure is not None:
-        return ChunkReport(failure=failure)
-    codec = TaskCodec(backend)
-    try:
-        replica = _Replica(task, codec)
-    except PayloadError as failed:
-        cause = failed.__cause__ or failed
-        image = codec.encode_exception(cause, _NOTHING)
-        return ChunkReport(failure=Failure(FailureKind.DECODE, failed.position, image))
-    return replica.ask_all(task.asks)
 
 
 def _find_backend(setup: WorkerSetup) -> CodecBackend:
@@ -178,33 +258,18 @@ class _State:
     failure: Failure | None = None
 
 
-class _Replica:
-    """The simulation in this worker, for one task."""
+class _Questioner:
+    """Asks the agents of one task."""
 
-    def __init__(self, task: Task, codec: TaskCodec) -> None:
+    def __init__(self, replica: Replica, traffic: LoggerTraffic, codec: TaskCodec) -> None:
+        self._replica = replica
+        self._traffic = traffic
         self._codec = codec
-        self._traffic = LoggerTraffic()
-        numbers = {
-            index: number
-            for number, index in enumerate(
-                index for index, kind in enumerate(task.snapshot.kinds) if kind == LOGGER
-            )
-        }
-
-        def make_logger(
-            index: int, image: LoggerImage, cls: type, sent: Mapping[str, object]
-        ) -> object:
-            return make_replica_logger(index, numbers[index], image, cls, sent, self._traffic)
-
-        self._table = decode_snapshot(codec.backend, task.snapshot, make_logger)
-        self._simulator = cast("Simulator", self._table.objects[task.simulator])
-        self._foreign = ForeignObjects(self._simulator, self._table)
-        # Asked for a later price, the fundamentals generate it and remember how far they are. Main
-        # repeats that (AgentReport.fundamentals_until).
-        fundamentals = self._table.index_of(self._simulator.fundamentals)
-        quiet = {} if fundamentals is None else {fundamentals: ("_generated_until",)}
-        objects = enumerate(self._table.objects)
-        self._watch = Watch((pair for pair in objects if pair[0] not in numbers), quiet)
+        self._simulator = cast("Simulator", replica.objects[replica.simulator])
+        self._public = PublicObjects(replica)
+        # attributes of agents after they were asked
+        self._accepted: dict[int, dict[str, object]] = {}
+        self._foreign: ForeignTest | None = None
 
     def ask_all(self, asks: tuple[Ask, ...]) -> ChunkReport:
         """Ask the agents in order, up to the first that fails: those after it do not matter."""
@@ -215,7 +280,7 @@ class _Replica:
             except LoggerPartMissing:
                 pass
             except BaseException as error:  # an agent's SystemExit is the agent's error too
-                image = self._codec.encode_exception(error, self._table)
+                image = self._codec.encode_exception(error, self._public)
                 state.failure = Failure(FailureKind.AGENT, position, image)
             if self._traffic.needs:
                 # also when the agent caught the signal and went on with something else
@@ -223,21 +288,21 @@ class _Replica:
             if state.failure is not None:
                 break
         if state.asked:
-            self._add_changes_of_others(state.asked)
+            self._look_at_others(state.asked)
         return self._encode(state)
 
     def _ask(self, ask: Ask) -> _Asked:
-        agent = cast("Agent", self._table.objects[ask.index])
+        agent = cast("Agent", self._replica.objects[ask.index])
         # what agents asked before it have done to it
-        lost = [LostChanges(ask.index, self._watch.changed(ask.index, agent, ask.names))]
-        self._watch.accept(ask.index, agent)
+        before = _attributes(agent)
+        lost = [LostChanges(ask.index, changed_names(self._as_sent(ask.index), before, ask.names))]
         generators = generator_states(agent, ask.names)
         generated_until = getattr(self._simulator.fundamentals, "_generated_until", None)
         self._traffic.calls = []
         orders = agent.submit_orders(markets=self._simulator.markets)
         len(orders)  # what PAMS asks of the result first; a generator has none and cannot travel
-        changed = set(self._watch.changed(ask.index, agent, ask.names))
-        self._watch.accept(ask.index, agent)
+        self._accepted[ask.index] = _attributes(agent)
+        changed = set(changed_names(before, self._accepted[ask.index], ask.names))
         after = generator_states(agent, ask.names)
         changed.update(
             name for name, old in generators.items() if name in after and after[name] != old
@@ -270,29 +335,59 @@ class _Replica:
             ],
         )
 
-    def _add_changes_of_others(self, asked: list[_Asked]) -> None:
+    def _as_sent(self, number: int) -> dict[str, object]:
+        """Return the attributes that an object had when nobody had been asked."""
+        row = self._replica.rows.of(number)
+        if row is None:
+            return _attributes(self._replica.objects[number])
+        keys, values = row
+        own = keys.index(None) if None in keys else len(keys)
+        return dict(zip(cast("tuple[str, ...]", keys[:own]), values, strict=False))
+
+    def _look_at_others(self, asked: list[_Asked]) -> None:
         """Add to the last report what any agent changed on objects that are not itself."""
-        changes = [LostChanges(index, names) for index, names in self._watch.changed_objects()]
+        numbers = [n for n in self._replica.rows.changed() if n not in self._accepted]
+        found = self._public.numbers.intersection(numbers) if numbers else set()
+        if found:
+            self._foreign = ForeignObjects(self._simulator, self._replica).name
+        changes = [
+            LostChanges(index, names)
+            for index in sorted({*found, *self._accepted})
+            if (names := self._changed_since(index))
+        ]
         changes += [
             LostChanges(index, tuple(sorted(names)))
-            for index, names in self._traffic.changed.items()
+            for index, names in sorted(self._traffic.changed.items())
         ]
         if changes:
             last = asked[-1].report
             asked[-1].report = replace(last, lost=(*last.lost, *changes))
+
+    def _changed_since(self, number: int) -> tuple[str, ...]:
+        """Return what was assigned on an object after it was asked, if it was."""
+        obj = self._replica.objects[number]
+        if isinstance(obj, (list, dict, set)):
+            return ()
+        # Asked for a later price, the fundamentals generate it and remember how far they are. Main
+        # repeats that (AgentReport.fundamentals_until).
+        quiet = ("_generated_until",) if obj is self._simulator.fundamentals else ()
+        before = self._accepted.get(number)
+        if before is None:
+            before = self._as_sent(number)
+        return changed_names(before, _attributes(obj), quiet)
 
     def _encode(self, state: _State) -> ChunkReport:
         """Turn the values to bytes; an agent whose values cannot be is the one that failed."""
         asked = state.asked
         values = [value for one in asked for value in one.values]
         try:
-            data = self._codec.encode(values, self._table, self._foreign.name)
+            data = self._codec.encode(values, self._public, self._foreign)
         except PayloadError as failed:
             owners = [position for position, one in enumerate(asked) for _ in one.values]
             position = owners[max(failed.position, 0)]
             first = owners.index(position)
             error = self._explain(asked[position], max(failed.position, 0) - first, failed)
-            cause = self._codec.encode_exception(error.__cause__ or failed, self._table)
+            cause = self._codec.encode_exception(error.__cause__ or failed, self._public)
             failure = Failure(FailureKind.ENCODE, position, cause, error)
             return self._encode(_State(asked[:position], failure))
         return ChunkReport(
@@ -304,10 +399,14 @@ class _Replica:
             one.values[number],
             describe(one.agent),
             one.nouns[number],
-            self._table,
-            self._foreign.name,
+            self._public,
+            self._foreign,
             failed.__cause__,
         )
+
+
+def _attributes(obj: object) -> dict[str, object]:
+    return dict(getattr(obj, "__dict__", {}))
 
 
 def _read_listed(agent: object, name: str) -> object:

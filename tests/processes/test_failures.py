@@ -51,6 +51,7 @@ from pams import Market, SequentialRunner, Session
 from pams.agents import Agent
 from pams.logs import Log
 from sample_agents import (
+    BallastAgent,
     CountingAgent,
     KeywordError,
     Note,
@@ -1239,15 +1240,17 @@ class KillingRunner(MultiProcessAgentParallelRunner):
             for worker in workers:
                 # a stopped worker does not read: 50 MB fit in no pipe, the task stays on its way
                 worker.send_signal(signal.SIGSTOP)
+            for agent in self.simulator.agents:
+                if isinstance(agent, BallastAgent):
+                    agent.ballast = agent.ballast[1:]  # what has not changed is not sent again
             executor: Any = self._get_executor()
-            submit, submitted = executor.submit, threading.Event()
+            exchange, submitted = executor.exchange, threading.Event()
 
-            def submit_and_tell(*args: Any) -> Any:
-                future = submit(*args)
+            def exchange_and_tell(*args: Any) -> Any:
                 submitted.set()
-                return future
+                return exchange(*args)
 
-            executor.submit = submit_and_tell
+            executor.exchange = exchange_and_tell
 
             def kill() -> None:
                 submitted.wait(60)

@@ -1,7 +1,4 @@
-"""Values and exceptions of a task to bytes and back, with errors that say whose value it was.
-
-The simulation itself goes through ``snapshot.py``.
-"""
+"""Values and exceptions of a task to bytes and back, with errors that say whose value it was."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Sequence
 
 from .._messages import ExceptionImage
 from ..exceptions import EncodeError, PamsParallelError, PayloadError, UnknownReferenceError
-from . import exception_codec, snapshot
+from . import exception_codec
 from .diagnose import find_culprit
 from .marks import (
     ForeignObjectError,
@@ -19,7 +16,6 @@ from .marks import (
     parts_of,
 )
 from .protocol import CodecBackend, References
-from .references import ReferenceTable
 from .registry import resolve_codec
 
 
@@ -108,35 +104,6 @@ class TaskCodec:
         made = EncodeError(owner, where, type(culprit).__qualname__, self.backend.name, reason)
         made.__cause__ = cause
         return made
-
-    def explain_object(
-        self,
-        obj: object,
-        owner: str,
-        references: snapshot.SnapshotReferences,
-        error: BaseException | None,
-    ) -> PamsParallelError:
-        """Return the error for an object of the simulation that could not be sent.
-
-        Args:
-            obj: the object.
-            owner: what to call it.
-            references: as the snapshot was encoded with.
-            error: what encoding raised.
-        """
-        try:
-            self.backend.dumps(type(obj), ReferenceTable(()))
-        except Exception:  # whatever it is, it is explained below
-            return self.explain(type(obj), owner, "its class", ReferenceTable(()))
-        try:
-            items = snapshot.state_items(obj)
-        except Exception:  # its __getstate__ raises: that is the error
-            items = []
-        for name, value in items:
-            made = self.explain(value, owner, f"attribute '{name}'", references)
-            if made.__cause__ is not None:
-                return made
-        return self.explain(None, owner, "its state", references, error=error)
 
     def encode_exception(self, error: BaseException, references: References) -> ExceptionImage:
         """Describe an exception, with the exception itself where it can be encoded."""

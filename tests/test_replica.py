@@ -1,12 +1,13 @@
-"""The snapshot: a replica is the simulation again, object by object."""
+"""A replica is the simulation again, object by object, whatever happens on either side."""
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import copyreg
+import enum
 import random
-from collections.abc import Callable, Iterator, Mapping
+import types
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -21,48 +22,66 @@ from configs import (
     setup,
 )
 from isomorphism import find_difference
-from pams import Order, SequentialRunner, Session
+from pams import Order, SequentialRunner, Simulator
+from pams.agents import Agent
 from pams.logs import Logger
 from sample_agents import LastDrawRandom, TranscriptLogger, unpicklable
 
-from pams_parallel import CodecBackend, DillBackend, PayloadError, PickleBackend, ReferenceTable
-from pams_parallel._codec.snapshot import (
-    INLINE,
-    LOGGER,
-    PLAIN,
-    PRNG,
-    classify,
-    decode_snapshot,
-    encode_snapshot,
-)
-from pams_parallel._messages import LoggerImage, Snapshot
-from pams_parallel._simulation import SimulationTable, tabulate
+from pams_parallel import CodecBackend, DillBackend, PayloadError, PickleBackend
+from pams_parallel._replica import CannotSendError, Replica, Tracker, Wanted
+from pams_parallel._replica_logger import LoggerTraffic, LoggerView
 
 BACKENDS: list[CodecBackend] = [PickleBackend(), DillBackend()]
 
 both = pytest.mark.parametrize("backend", BACKENDS, ids=["pickle", "dill"])
 
 
-class StandIn:
-    """What a logger is in a replica of these tests."""
+class Pair:
+    """A simulation in main, and a worker's replica of it; the root may be any object."""
 
-    def __init__(
-        self, index: int, image: LoggerImage, cls: type, sent: Mapping[str, object]
-    ) -> None:
-        self.index = index
-        self.image = image
-        self.cls = cls
-        self.sent = sent
+    def __init__(self, root: Any, backend: CodecBackend, **wanted: str) -> None:
+        self.root = root
+        self.wanted = Wanted({FileLogger: set(wanted.get("names", "").split())})
+        self.tracker = Tracker(backend, is_logger, is_agent, self.wanted)
+        self.traffic = LoggerTraffic()
+        self.replica = Replica(backend, self.traffic)
+
+    def update(self, *loggers: object, asked: tuple[object, ...] = ()) -> Any:
+        """Tell the worker what has changed, and return the replica's root."""
+        self.replica.apply(self.tracker.update(self.root, loggers, asked))
+        return self.copy
+
+    @property
+    def copy(self) -> Any:
+        """The replica's root."""
+        return self.replica.objects[self.replica.simulator]
+
+    def difference(self) -> str | None:
+        """Return the first difference of the two, loggers apart."""
+        pairs = [
+            (obj, self.replica.objects[number])
+            for number, obj in self.tracker.objects.items()
+            if isinstance(obj, Logger)
+        ]
+        return find_difference(self.root, self.copy, pairs)
+
+
+def is_logger(cls: type) -> bool:
+    """Tell the classes of loggers."""
+    return issubclass(cls, Logger)
+
+
+def is_agent(cls: type) -> bool:
+    """Tell the classes of agents."""
+    return issubclass(cls, Agent)
 
 
 def replica_of(
-    objects: list[Any], backend: CodecBackend, loggers: tuple[object, ...] = (), **wanted: str
+    objects: list[Any], backend: CodecBackend, names: str = "", *loggers: object
 ) -> list[Any]:
-    """Return the objects that the other side has for a table of these."""
-    table = ReferenceTable(objects)
-    names = {int(key[1:]): frozenset(value.split()) for key, value in wanted.items()}
-    snapshot = encode_snapshot(backend, table, loggers, names)
-    return decode_snapshot(backend, snapshot, StandIn).objects
+    """Return the objects that a worker has for these."""
+    copies: list[Any] = Pair(objects, backend, names=names).update(*loggers)
+    return copies
 
 
 def set_up(settings: dict[str, Any], logger: Logger | None = None) -> SequentialRunner:
@@ -73,43 +92,36 @@ def set_up(settings: dict[str, Any], logger: Logger | None = None) -> Sequential
 
 
 @pytest.fixture(scope="module")
-def finished() -> SimulationTable:
+def finished() -> Simulator:
     """A simulation with all that PAMS has, after a run: with histories, orders and log records."""
-    runner = run_sequential(full_settings(), SAMPLE_CLASSES, 42, TranscriptLogger())
-    table = tabulate(runner.simulator)
-    assert any(isinstance(obj, Order) for obj in table.table.objects)
-    return table
+    return run_sequential(full_settings(), SAMPLE_CLASSES, 42, TranscriptLogger()).simulator
 
 
 # ----------------------------------------------------------------------- a simulation
 
 
 @both
-def test_replica_is_the_simulation_again(finished: SimulationTable, backend: CodecBackend) -> None:
-    """The replica has the same objects under the same numbers, with the same content and aliases.
-
-    Only the loggers are stand-ins.
-    """
-    objects = finished.table.objects
-    replica = replica_of(objects, backend, finished.loggers)
-    loggers = [number for number, obj in enumerate(objects) if isinstance(obj, Logger)]
-    pairs = [(objects[number], replica[number]) for number in loggers]
-    assert len(pairs) == 1
-    assert find_difference(objects, replica, pairs) is None
-    assert not {id(obj) for obj in objects} & {id(obj) for obj in replica}
+def test_replica_is_the_simulation_again(finished: Simulator, backend: CodecBackend) -> None:
+    """The replica has the same content and aliases; only the loggers are stand-ins."""
+    pair = Pair(finished, backend)
+    pair.update()
+    assert any(isinstance(obj, Order) for obj in pair.tracker.objects.values())
+    assert pair.difference() is None
+    classes = (type, types.FunctionType, types.BuiltinFunctionType, enum.Enum)
+    shared = set(pair.tracker.numbers) & set(pair.replica.numbers)
+    found = [pair.tracker.objects[pair.tracker.numbers[one]] for one in shared]
+    assert [obj for obj in found if not isinstance(obj, classes)] == []
 
 
 @both
-def test_replica_of_a_replica(finished: SimulationTable, backend: CodecBackend) -> None:
-    """A replica's own simulator holds what the table of the replica holds."""
-    replica = replica_of(finished.table.objects, backend, finished.loggers)
-    simulator = replica[finished.simulator]
-    assert simulator.markets is simulator.agents[0].simulator.markets
-    assert all(market.simulator is simulator for market in simulator.markets)
-    again = tabulate(simulator)
-    assert [id(obj) for obj in again.table.objects] == [
-        id(obj) for obj in replica if not isinstance(obj, StandIn)
-    ]
+def test_nothing_new_costs_nothing(finished: Simulator, backend: CodecBackend) -> None:
+    """An update of a simulation in which nothing has happened says nothing."""
+    pair = Pair(finished, backend)
+    pair.update()
+    update = pair.tracker.update(finished, (), ())
+    assert len(update) < 1000
+    pair.replica.apply(update)
+    assert pair.difference() is None
 
 
 @both
@@ -121,9 +133,7 @@ def test_what_agents_share_stays_shared(backend: CodecBackend) -> None:
     vars(first)["board"] = board
     vars(second)["notes"] = {"board": board}
     vars(third)["box"] = (board, agents)
-    table = tabulate(runner.simulator)
-    replica = replica_of(table.table.objects, backend, table.loggers)
-    copies = replica[table.simulator].agents
+    copies = Pair(runner.simulator, backend).update().agents
     shared = copies[0].board
     assert shared == [1]
     assert shared is copies[1].notes["board"] is copies[2].box[0]
@@ -133,15 +143,13 @@ def test_what_agents_share_stays_shared(backend: CodecBackend) -> None:
 
 @both
 def test_long_chain_of_agents(backend: CodecBackend) -> None:
-    """5,000 agents that each know the next are no problem: a payload does not recurse into them."""
+    """5,000 agents that each know the next are no problem: an update does not recurse into them."""
     runner = set_up(make_settings({"IdleAgent": 5000}))
     agents = runner.simulator.agents
     for agent, friend in pairwise(agents):
         vars(agent)["friend"] = friend
         vars(friend)["admirers"] = [agent]
-    table = tabulate(runner.simulator)
-    replica = replica_of(table.table.objects, backend, table.loggers)
-    copies = replica[table.simulator].agents
+    copies = Pair(runner.simulator, backend).update().agents
     assert len(copies) == 5000
     assert all(one.friend is other for one, other in pairwise(copies))
     assert all(two.admirers[0] is one for one, two in pairwise(copies))
@@ -482,8 +490,7 @@ def test_market_as_key(backend: CodecBackend) -> None:
     runner = set_up(make_settings({"MarketNotesAgent": 1}, markets=3))
     agent: Any = runner.simulator.agents[0]
     agent.notes = {market: number for number, market in enumerate(runner.simulator.markets)}
-    table = tabulate(runner.simulator)
-    simulator = replica_of(table.table.objects, backend)[table.simulator]
+    simulator = Pair(runner.simulator, backend).update()
     assert [simulator.agents[0].notes[market] for market in simulator.markets] == [0, 1, 2]
 
 
@@ -605,58 +612,84 @@ class FileLogger(Logger):
         self.lines = ["a", "b"]
 
 
-def logger_image(
-    logger: Logger, backend: CodecBackend, names: str = "", extra: tuple[object, ...] = ()
-) -> StandIn:
-    """Return what the other side gets to know of a logger."""
-    image = replica_of([*extra, logger], backend, (logger,), n0=names)[-1]
-    assert isinstance(image, StandIn)
-    return image
+def view_of(pair: Pair, logger: object) -> LoggerView:
+    """Return what a worker knows of a logger."""
+    number = pair.tracker.number_of(logger)
+    assert number is not None
+    return pair.replica.views[number]
 
 
 @both
 def test_logger_is_a_stand_in(backend: CodecBackend) -> None:
     """Of a logger only the class and the names of its attributes are sent, whatever it holds."""
-    stand_in = logger_image(FileLogger(), backend)
-    assert stand_in.cls is FileLogger
-    assert stand_in.index == 0
-    assert stand_in.image.class_name == "FileLogger"
-    assert stand_in.image.is_own_class
-    assert stand_in.image.names == ("pending_logs", "file", "lines")
-    assert stand_in.sent == {}
+    logger = FileLogger()
+    pair = Pair([logger], backend)
+    (copy,) = pair.update()
+    assert isinstance(copy, FileLogger)
+    assert type(copy) is not FileLogger
+    view = view_of(pair, logger)
+    assert (view.class_name, view.is_own_class) == ("FileLogger", True)
+    assert view.names == ("pending_logs", "file", "lines")
+    assert view.sent == {}
 
 
 @both
 def test_logger_costs_nothing(backend: CodecBackend) -> None:
     """The bytes do not grow with what a logger has collected."""
     logger = FileLogger()
-
-    def size() -> int:
-        snapshot = encode_snapshot(backend, ReferenceTable([logger]), [logger], {})
-        return len(snapshot.graph) + len(snapshot.classes)
-
-    before = size()
+    pair = Pair([logger], backend)
+    pair.update()
+    before = len(pair.tracker.update(pair.root, (), ()))
     logger.lines *= 1000
-    assert size() == before
+    assert len(pair.tracker.update(pair.root, (), ())) == before
 
 
 @both
 def test_wanted_parts_of_a_logger(backend: CodecBackend) -> None:
-    """What agents read is sent; a part that cannot be is named, with the reason."""
-    stand_in = logger_image(FileLogger(), backend, "lines file")
-    assert stand_in.sent == {"lines": ["a", "b"]}
-    assert [name for name, _ in stand_in.image.unreadable] == ["file"]
-    assert "cannot pickle" in stand_in.image.unreadable[0][1]
+    """What agents read is sent, and kept up to date."""
+    logger = FileLogger()
+    pair = Pair([logger], backend, names="lines")
+    pair.update()
+    view = view_of(pair, logger)
+    assert view.sent == {"lines": ["a", "b"]}
+    logger.lines.append("c")
+    pair.update()
+    assert view.sent == {"lines": ["a", "b", "c"]}
+    logger.lines = ["d"]
+    pair.update()
+    assert view.sent == {"lines": ["d"]}
+    del logger.lines
+    pair.update()
+    assert view.sent == {}
+    assert view.names == ("pending_logs", "file")
+
+
+@both
+def test_part_of_a_logger_that_cannot_be_sent(backend: CodecBackend) -> None:
+    """A wanted part that cannot be sent is named, with the reason, and the rest is sent."""
+    logger = FileLogger()
+    pair = Pair([logger], backend, names="lines file")
+    with pytest.raises(CannotSendError) as caught:
+        pair.update()
+    assert pair.tracker.holder_path(caught.value.number, [pair.root]) is None
+    assert pair.tracker.refuse_logger_part(caught.value.number, caught.value.__cause__)
+    pair.tracker = Tracker(backend, is_logger, is_agent, pair.wanted)
+    pair.update()
+    view = view_of(pair, logger)
+    assert view.sent == {"lines": ["a", "b"]}
+    assert list(view.unreadable) == ["file"]
+    assert "cannot pickle" in view.unreadable["file"]
 
 
 @both
 def test_references_of_a_logger(backend: CodecBackend) -> None:
-    """An attribute of a logger that is in the table is sent always, as a reference."""
+    """An attribute of a logger that the simulation holds is sent always, as a reference."""
     logger = Logger()
     simulator = Plain(logger=logger)
     logger.simulator = simulator  # type: ignore[assignment]  # stands for a simulator
-    copies = replica_of([simulator, logger], backend, (logger,))
-    assert copies[1].sent == {"simulator": copies[0]}
+    pair = Pair([simulator, logger], backend)
+    copies = pair.update()
+    assert view_of(pair, logger).sent == {"simulator": copies[0]}
     assert copies[0].logger is copies[1]
 
 
@@ -664,9 +697,9 @@ def test_references_of_a_logger(backend: CodecBackend) -> None:
 def test_logger_shares_with_agents(backend: CodecBackend) -> None:
     """A part of a logger that an agent holds, too, stays shared with it."""
     logger = FileLogger()
-    agent = Plain(reads=logger.lines)
-    copies = replica_of([agent, logger], backend, (logger,), n0="lines")
-    assert copies[1].sent["lines"] is copies[0].reads
+    pair = Pair([Plain(reads=logger.lines), logger], backend)
+    copies = pair.update()
+    assert view_of(pair, logger).sent["lines"] is copies[0].reads
 
 
 def test_logger_of_a_local_class_under_pickle() -> None:
@@ -675,34 +708,49 @@ def test_logger_of_a_local_class_under_pickle() -> None:
     class Local(FileLogger):
         pass
 
-    stand_in = logger_image(Local(), PickleBackend())
-    assert stand_in.cls is FileLogger
-    assert not stand_in.image.is_own_class
-    assert stand_in.image.class_name == "Local"
+    logger = Local()
+    pair = Pair([logger], PickleBackend())
+    (copy,) = pair.update()
+    assert isinstance(copy, FileLogger)
+    assert not view_of(pair, logger).is_own_class
+    assert view_of(pair, logger).class_name == "Local"
 
 
 @both
 def test_two_loggers(backend: CodecBackend) -> None:
-    """Each logger has its own names and its own wanted parts."""
+    """A logger that only the runner has is known, too; each has its own values."""
     first, second = FileLogger(), FileLogger()
     second.lines = ["c"]
-    copies = replica_of([first, second], backend, (first, second), n1="lines")
-    assert [copy.sent for copy in copies] == [{}, {"lines": ["c"]}]
+    pair = Pair([first], backend, names="lines")
+    pair.update(second)
+    sent = [view_of(pair, logger).sent for logger in (first, second)]
+    assert sent == [{"lines": ["a", "b"]}, {"lines": ["c"]}]
 
 
 # ------------------------------------------------------------------------------ errors
 
 
+def fail_to_send(objects: list[Any], backend: CodecBackend) -> tuple[int, str, BaseException]:
+    """Return which of the objects holds what cannot be sent, where, and why it cannot."""
+    pair = Pair(objects, backend)
+    with pytest.raises(CannotSendError) as caught:
+        pair.update()
+    found = pair.tracker.holder_path(caught.value.number, objects)
+    assert found is not None
+    assert caught.value.__cause__ is not None
+    position = next(i for i, obj in enumerate(objects) if obj is found[0])
+    return position, found[1], caught.value.__cause__
+
+
 @both
 @pytest.mark.parametrize("position", [0, 1, 3])
 def test_object_that_cannot_be_sent(backend: CodecBackend, position: int) -> None:
-    """The error says which object of the table failed, with the serializer's error as its cause."""
+    """The error tells what failed and where it is, with the serializer's error as its cause."""
     objects: list[Any] = [Plain(number=number, other=[number]) for number in range(4)]
-    objects[position].never = unpicklable()
-    with pytest.raises(PayloadError) as caught:
-        replica_of(objects, backend)
-    assert caught.value.position == position
-    assert isinstance(caught.value.__cause__, TypeError)
+    objects[position].never = {"deep": [1, unpicklable()]}
+    found, path, cause = fail_to_send(objects, backend)
+    assert (found, path) == (position, ".never['deep'][1]")
+    assert isinstance(cause, TypeError)
 
 
 class BrokenGetstate:
@@ -737,19 +785,22 @@ class BrokenLoad:
 @both
 def test_getstate_that_fails(backend: CodecBackend) -> None:
     """An error of an object's own `__getstate__` is that object's."""
-    with pytest.raises(PayloadError) as caught:
-        replica_of([Plain(), BrokenGetstate()], backend)
-    assert caught.value.position == 1
-    assert isinstance(caught.value.__cause__, LookupError)
+    found, path, cause = fail_to_send([Plain(), BrokenGetstate()], backend)
+    assert (found, path) == (1, "")
+    assert isinstance(cause, LookupError)
 
 
 @both
 @pytest.mark.parametrize("bad", [BrokenSetstate(), Plain(x=[BrokenLoad()])], ids=["own", "part"])
 def test_object_that_cannot_be_loaded(backend: CodecBackend, bad: object) -> None:
     """The error of building the replica says which object failed."""
+    objects = [Plain(), Plain(), bad, Plain()]
+    pair = Pair(objects, backend)
     with pytest.raises(PayloadError) as caught:
-        replica_of([Plain(), Plain(), bad, Plain()], backend)
-    assert caught.value.position == 2
+        pair.update()
+    found = pair.tracker.holder_path(caught.value.position, objects)
+    assert found is not None
+    assert found[0] is bad
     assert isinstance(caught.value.__cause__, LookupError)
 
 
@@ -760,33 +811,5 @@ def test_class_that_cannot_be_sent() -> None:
         def __init__(self) -> None:
             self.value = 1
 
-    with pytest.raises(PayloadError) as caught:
-        replica_of([Plain(), Plain(), Local(), Local()], PickleBackend())
-    assert caught.value.position == 2
-
-
-def test_nothing_but_bytes_and_numbers_crosses() -> None:
-    """A snapshot consists of bytes, numbers and names: it can be loaded anywhere."""
-    logger = FileLogger()
-    objects = [Plain(x=1), random.Random(1), logger, [1]]
-    snapshot = encode_snapshot(PickleBackend(), ReferenceTable(objects), [logger], {})
-    assert isinstance(snapshot, Snapshot)
-    values = collections.deque(getattr(snapshot, name) for name in Snapshot.__slots__)
-    while values:
-        value = values.popleft()
-        assert isinstance(value, (bytes, int, str, tuple, LoggerImage))
-        if isinstance(value, tuple):
-            values.extend(value)
-
-
-def test_kinds() -> None:
-    """How an object is carried follows from its class, and whether it is a logger."""
-    logger = Logger()
-    objects: list[object] = [
-        *(Plain(), Slotted(1, 2), Getstate(1), Valued("x"), Session.__new__(Session)),
-        *(random.Random(1), logger),
-        *(LastDrawRandom(1), np.random.default_rng(1), [], {}, set(), Reduce(1), Newargs(1)),
-        *(Growing(), (1,), None),
-    ]
-    expected = [PLAIN] * 5 + [PRNG, LOGGER] + [INLINE] * 10
-    assert list(classify(objects, [logger])) == expected
+    found, path, _ = fail_to_send([Plain(), Plain(), Local(), Local()], PickleBackend())
+    assert (found, path) == (2, "")

@@ -1,0 +1,498 @@
+"""A worker's half: the simulation as main has it, kept up to date, and put back after each task.
+
+```
+update ─▶ apply ─▶ agents are asked, and may change anything ─▶ restore
+```
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from .._codec.prng_state import PACKED_SIZE, pack_prng, unpack_prng
+from .._codec.protocol import CodecBackend
+from .._codec.references import ReferenceTable
+from .._replica_logger import LoggerTraffic, LoggerView, make_replica_logger
+from ..exceptions import PayloadError, UnknownReferenceError
+from .kinds import ATOM_TYPES, DICT, LIST, PRNG, RECORD, SET, STATE, has_own_hash, is_atom
+from .opaques import Recorder, order_of
+from .rows import Row, Rows, is_set
+from .tracker import HEADER
+from .update import Coded, LoggerUpdate, Update
+
+_NO_REFERENCES: Final = ReferenceTable(())
+_Array = tuple[str, tuple[int, ...], str, bool, bytes]
+
+
+class Replica:
+    """A copy of main's simulation.
+
+    Attributes:
+        objects: its objects, by the number that main's have.
+        numbers: the numbers, by ``id()`` of the object.
+        kinds: what each object is.
+        rows: what objects hold, as main has it.
+        simulator: number of the simulator.
+        views: what is known of loggers.
+    """
+
+    def __init__(self, backend: CodecBackend, traffic: LoggerTraffic) -> None:
+        """Begin with nothing.
+
+        Args:
+            backend: reads what the tracker's backend wrote.
+            traffic: where stand-ins of loggers note what is done with them.
+        """
+        self._backend = backend
+        self._traffic = traffic
+        self._begin()
+
+    def _begin(self) -> None:
+        self.objects: dict[int, object] = {}
+        self.numbers: dict[int, int] = {}
+        self.kinds: dict[int, int] = {}
+        self.rows = Rows(lambda obj: self.rows.read_record(obj))
+        self.simulator = -1
+        self._classes: dict[int, type] = {}
+        self._states: dict[int, Row] = {}
+        # of these `__setstate__` made something that is not main's
+        self._hidden: set[int] = set()
+        self._tuples: dict[int, tuple[int | None, Coded]] = {}
+        self._groups: dict[int, tuple[tuple[int, ...], tuple[int, ...], bytes]] = {}
+        self._written: dict[int, bytes | None] = {}
+        self._prngs: dict[int, bytes] = {}
+        self._lazy: set[int] = set()
+        self._arrays: dict[int, _Array] = {}
+        self.views: dict[int, LoggerView] = {}
+        # objects that others have taken the place of, until all that holds them is told
+        self._old: dict[int, object] = {}
+        self._position = -1
+
+    # --- references ---------------------------------------------------------------------------
+
+    def persistent_id(self, obj: object, /) -> int | None:
+        """Return the number of an object, or None."""
+        return self.numbers.get(id(obj))
+
+    def persistent_load(self, pid: object, /) -> object:
+        """Return the object with a number.
+
+        Raises:
+            UnknownReferenceError: there is none.
+        """
+        if type(pid) is int and pid in self.objects:
+            return self.objects[pid]
+        raise UnknownReferenceError("", "", f"simulation object number {pid!r}")
+
+    def loggers(self) -> set[int]:
+        """Return the numbers of the stand-ins."""
+        return set(self.views)
+
+    def row_as_sent(self, number: int) -> Row | None:
+        """Return what an object holds in main; None when it is not known by parts."""
+        return self._states.get(number) or self.rows.of(number)
+
+    # --- taking an update ---------------------------------------------------------------------
+
+    def apply(self, data: bytes) -> None:
+        """Become what main is.
+
+        Raises:
+            PayloadError: with the number of the object that failed; its cause says why. The
+                replica is of no more use.
+        """
+        self._position = -1
+        try:
+            self._apply(pickle.loads(data))
+        except Exception as error:
+            raise PayloadError(self._position) from error
+
+    def _apply(self, update: Update) -> None:
+        if update.first:
+            self._begin()
+        self.simulator = update.simulator
+        for number, encoded in update.constants:
+            self._position = number
+            self._put(number, self._backend.loads(encoded, _NO_REFERENCES))
+        for number, kind, shape in update.new:
+            self._position = number
+            self._make_empty(number, kind, shape)
+        for number, cls_number, change in update.loggers:
+            self._position = number
+            self._make_logger(number, cls_number, change)
+        for number, *state in update.arrays:
+            self._position = number
+            self._arrays[number] = cast("_Array", tuple(state))
+            self._restore_array(number)
+        self._hash_early(update)
+        self._take_unchangeable(update)
+        self._position = -1
+        rows = {
+            number: (self._keys(number, keys), self._values(values))
+            for number, keys, values in update.rows
+        }
+        for number, start, stop, items in update.splices:
+            _, values = self.rows.of(number) or ((), [])
+            rows[number] = ((), [*values[:start], *self._values(items), *values[stop:]])
+        self._replace(rows)
+        self._fill(rows)
+        for number, packed in update.prngs:
+            self._position = number
+            self._take_prng(number, packed)
+        for number, _, change in update.loggers:
+            self.views[number].sent.clear()
+            values = self._values(change.values)
+            self.views[number].sent.update(zip(change.sent, values, strict=True))
+        self._drop(update.dropped)
+        self._write_new()
+
+    def _put(self, number: int, obj: object) -> None:
+        old = self.objects.get(number)
+        if old is not None:
+            self._old.setdefault(number, old)
+            if self.numbers.get(id(old)) == number:
+                del self.numbers[id(old)]
+        self.objects[number] = obj
+        self.numbers.setdefault(id(obj), number)
+
+    def _make_empty(self, number: int, kind: int, shape: Any) -> None:
+        obj: Any
+        if kind in (RECORD, STATE):
+            self._classes[number] = cls = cast("Any", self.objects[shape])
+            obj = cls.__new__(cls)
+        elif kind == DICT:
+            obj = defaultdict() if shape else {}
+        elif kind == LIST:
+            obj = [] if shape is None else deque(maxlen=shape[0])
+        elif kind == SET:
+            obj = set()
+        else:
+            obj = random.Random(0)  # without a seed it would ask the system for one
+            if shape:
+                self._lazy.add(number)
+        self.kinds[number] = kind
+        if kind != PRNG:
+            self.rows.add(number, kind, obj)
+        self._put(number, obj)
+
+    def _make_logger(self, number: int, cls_number: int, change: LoggerUpdate) -> None:
+        view = self.views.get(number)
+        if view is None:
+            view = self.views[number] = LoggerView(change.class_name, change.is_own_class)
+            cls = cast("type", self.objects[cls_number])
+            self._put(number, make_replica_logger(number, view, cls, self._traffic))
+        view.names = change.names
+        view.unreadable = dict(change.unreadable)
+
+    def _keys(self, number: int, keys: Coded) -> tuple[object, ...]:
+        if self.kinds[number] == RECORD:
+            return tuple([sys.intern(k) if type(k) is str else k for k in keys[0]])
+        return tuple(self._values(keys))
+
+    def _values(self, coded: Coded) -> list[object]:
+        values, positions, numbers = coded
+        decoded = list(values)
+        for position, number in zip(positions, numbers, strict=True):
+            decoded[position] = self.objects[number]
+        return decoded
+
+    # --- what cannot be changed in place ------------------------------------------------------
+
+    def _restore_array(self, number: int) -> None:
+        """Give an array its content, or make another where that cannot be."""
+        dtype, shape, order, writeable, content = state = self._arrays[number]
+        old = cast("np.ndarray[Any, Any] | None", self.objects.get(number))
+        fresh = np.frombuffer(content, np.dtype(dtype)).reshape(shape, order=cast("Any", order))
+        if old is not None and _is_like(old, state) and writeable:
+            old[...] = fresh
+            return
+        made = fresh.copy(order=cast("Any", order))
+        made.flags.writeable = writeable
+        self._put(number, made)
+
+    def _hash_early(self, update: Update) -> None:
+        """Give records that are hashed by what they hold as much of it as is there."""
+        for number, keys, (values, positions, numbers) in update.rows:
+            cls = self._classes.get(number)
+            if cls is None or self.kinds[number] != RECORD or not has_own_hash(cls):
+                continue
+            self._position = number
+            there = [*values]
+            missing = set()
+            for position, part in zip(positions, numbers, strict=True):
+                if part in self.objects:
+                    there[position] = self.objects[part]
+                else:
+                    missing.add(position)
+            names = self._keys(number, keys)
+            known = [i for i in range(len(names)) if i not in missing]
+            row = tuple([names[i] for i in known]), [there[i] for i in known]
+            self._fill_record(self.objects[number], row)
+
+    def _take_unchangeable(self, update: Update) -> None:
+        """Make new tuples and opaque objects, and again those that hold others that changed."""
+        self._tuples.update(update.tuples)
+        for key, group in update.opaques.items():
+            for member in group[0]:  # may have stood alone before
+                self._groups.pop(member, None)
+                self._written.pop(member, None)
+                self._tuples.pop(member, None)
+            self._groups[key] = group
+        self._make(update.order)
+        self._remake_holders()
+
+    def _make(self, keys: Iterable[int]) -> None:
+        """Make tuples and groups of opaque objects."""
+        for key in keys:
+            self._position = key
+            if key in self._tuples:
+                self._put(key, self._make_tuple(key))
+                continue
+            members, _, encoded = self._groups[key]
+            made = cast("list[object]", self._backend.loads(encoded, self))
+            for number, obj in zip(members, made, strict=True):
+                self._put(number, obj)
+            self._written[key] = None
+
+    def _make_tuple(self, number: int) -> object:
+        cls_number, coded = self._tuples[number]
+        items = self._values(coded)
+        if cls_number is None:
+            return tuple(items)
+        return tuple.__new__(cast("type[tuple[object, ...]]", self.objects[cls_number]), items)
+
+    def _remake_holders(self) -> None:
+        """Make tuples and groups again that hold something that was."""
+        if not self._old:
+            return
+        stale: dict[int, Sequence[int]] = {}
+        changed = set(self._old)
+        while True:
+            new: dict[int, Sequence[int]] = {}
+            for key, (_, coded) in self._tuples.items():
+                if key not in changed and not changed.isdisjoint(coded[2]):
+                    new[key] = coded[2]
+            for key, (members, needs, _) in self._groups.items():
+                if changed.isdisjoint(members) and not changed.isdisjoint(needs):
+                    new[key] = needs
+            if not new:
+                break
+            stale.update(new)
+            changed.update(new, *(self._groups[key][0] for key in new if key in self._groups))
+        self._make(order_of(lambda key: stale[key], stale))
+
+    def _replace(self, rows: dict[int, Row]) -> None:
+        """Add the rows that hold objects in whose place there are others now."""
+        if not self._old:
+            return
+        by_id = {id(old): number for number, old in self._old.items()}
+
+        def replaced(values: Sequence[object]) -> list[object]:
+            return [self.objects[by_id[id(v)]] if id(v) in by_id else v for v in values]
+
+        for number, row in [*self.rows.items(), *self._states.items(), *rows.items()]:
+            if self.kinds[number] == STATE and row is self.rows.of(number):
+                continue  # what it made of its state; that itself is among the states
+            if number in rows and row is not rows[number]:
+                continue
+            keys, values = row
+            if not by_id.keys().isdisjoint(map(id, values)) or (
+                self.kinds[number] == DICT and not by_id.keys().isdisjoint(map(id, keys))
+            ):
+                rows[number] = (tuple(replaced(keys)), replaced(values))
+        for view in self.views.values():
+            sent = dict(zip(view.sent, replaced([*view.sent.values()]), strict=True))
+            view.sent.update(sent)
+        self._old = {}
+
+    # --- filling ------------------------------------------------------------------------------
+
+    def _fill(self, rows: dict[int, Row]) -> None:
+        """Give objects what they hold: those that others are hashed by first."""
+        for number in sorted(rows, key=self._phase):
+            self._position = number
+            obj: Any = self.objects[number]
+            kind = self.kinds[number]
+            row = keys, values = rows[number]
+            if kind == RECORD:
+                self._fill_record(obj, row)
+            elif kind == STATE:
+                self._states[number] = row
+                row = self._fill_state(number, row)
+            elif kind == DICT:
+                obj.clear()
+                obj.update(zip(keys, values, strict=False))
+                if len(values) > len(keys):
+                    obj.default_factory = values[-1]
+            elif type(obj) is list:
+                obj[:] = values
+            else:
+                obj.clear()
+                (obj.extend if kind == LIST else obj.update)(values)
+            self.rows.take(number, row)
+
+    def _phase(self, number: int) -> int:
+        kind = self.kinds[number]
+        if kind in (RECORD, STATE) and has_own_hash(self._classes[number]):
+            return 0 if kind == RECORD else 3
+        return _PHASES[kind]
+
+    def _fill_record(self, obj: Any, row: Row) -> None:
+        keys, values = row
+        if type(obj) is not (cls := self._classes[self.numbers[id(obj)]]):
+            obj.__class__ = cls
+        own = keys.index(None) if None in keys else len(keys)
+        if hasattr(obj, "__dict__"):
+            attributes = vars(obj)
+            attributes.clear()
+            attributes.update(zip(keys[:own], values, strict=False))
+        slots = dict(zip(keys[own + 1 :], values[own + 1 :], strict=True))
+        for name, slot in self.rows.slots(cls):
+            if name in slots:
+                slot.__set__(obj, slots[name])
+            elif is_set(slot, obj):
+                slot.__delete__(obj)
+
+    def _fill_state(self, number: int, row: Row) -> Row:
+        """Have an object take its state, and return the attributes that it then has."""
+        obj: Any = self.objects[number]
+        keys, values = row
+        if type(obj) is not (cls := self._classes[number]):
+            obj.__class__ = cls
+        if hasattr(obj, "__dict__"):
+            vars(obj).clear()
+        if keys or values:
+            state = dict(zip(keys, values, strict=True)) if keys else values[0]
+            set_state(obj, state)
+        live = self.rows.read_record(obj)
+        known = all(
+            type(value) in ATOM_TYPES or is_atom(value) or id(value) in self.numbers
+            for value in live[1]
+        )
+        (self._hidden.discard if known else self._hidden.add)(number)
+        return live
+
+    def _take_prng(self, number: int, packed: bytes) -> None:
+        if len(packed) < PACKED_SIZE:  # the words are those that are here
+            words = self._prngs[number][HEADER:-4]
+            packed = packed[:HEADER] + words + packed[HEADER:]
+        self._prngs[number] = packed
+        self._restore_prng(number)
+
+    def _restore_prng(self, number: int) -> None:
+        state: Any = unpack_prng(self._prngs[number])
+        cast("random.Random", self.objects[number]).setstate(state)
+
+    def _write_new(self) -> None:
+        """Note how opaque objects are written here, to see later whether they are as they were."""
+        for key, data in self._written.items():
+            if data is None:
+                self._written[key] = self._write(key)
+
+    def _write(self, key: int) -> bytes:
+        members = self._groups[key][0]
+        try:
+            return self._backend.dumps(
+                [self.objects[number] for number in members],
+                Recorder(self.numbers, members, {}),
+            )
+        except Exception:  # can be read and not be written: it is taken for changed
+            return b""
+
+    def _drop(self, numbers: Iterable[int]) -> None:
+        numbers = [number for number in numbers if number in self.objects]
+        self.rows.drop(number for number in numbers if number in self.rows)
+        for number in numbers:
+            obj = self.objects.pop(number)
+            if self.numbers.get(id(obj)) == number:
+                del self.numbers[id(obj)]
+            for table in (
+                *(self.kinds, self._classes, self._states, self._tuples, self._groups),
+                *(self._written, self._prngs, self._arrays, self.views),
+            ):
+                cast("dict[int, object]", table).pop(number, None)
+            self._hidden.discard(number)
+            self._lazy.discard(number)
+
+    # --- after a task -------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Undo what agents did.
+
+        Raises:
+            PayloadError: with the number of the object that failed; its cause says why. The
+                replica is of no more use.
+        """
+        self._position = -1
+        try:
+            self._restore()
+        except Exception as error:
+            raise PayloadError(self._position) from error
+
+    def _restore(self) -> None:
+        rows: dict[int, Row] = {}
+        for number in (*self.rows.changed(), *self._hidden):
+            row = self.row_as_sent(number)
+            if row is not None:
+                rows[number] = row
+        for number in self.views:
+            object.__getattribute__(self.objects[number], "__dict__").clear()
+            self._traffic.changed.pop(number, None)
+        for number, state in self._arrays.items():
+            if not _is_as_sent(cast("np.ndarray[Any, Any]", self.objects[number]), state):
+                self._restore_array(number)
+        changed = {
+            key for key, data in self._written.items() if not data or self._write(key) != data
+        }
+        self._make(order_of(lambda key: self._groups[key][1], changed))
+        self._remake_holders()
+        self._replace(rows)
+        self._fill(rows)
+        for number, packed in self._prngs.items():
+            prng = cast("random.Random", self.objects[number])
+            if number not in self._lazy and pack_prng(prng) != packed:
+                self._restore_prng(number)
+        self._write_new()
+
+
+_PHASES: Final = {RECORD: 1, LIST: 2, DICT: 4, SET: 4, STATE: 5}
+
+
+def set_state(obj: Any, state: Any) -> None:
+    """Give an empty object its state, in the way that pickle would."""
+    # asked of the class: a __getattr__ that forwards to a field would recurse on an empty object
+    setter = getattr(type(obj), "__setstate__", None)
+    if setter is not None:
+        setter(obj, state)
+        return
+    slots: object = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    if state:
+        vars(obj).update(cast("dict[str, object]", state))
+    for name, value in cast("dict[str, object]", slots or {}).items():
+        setattr(obj, name, value)
+
+
+def _is_like(array: np.ndarray[Any, Any], state: _Array) -> bool:
+    """Tell whether an array can take the content of another as it stands."""
+    dtype, shape, order, writeable, _ = state
+    fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    return (
+        array.dtype.str == dtype
+        and array.shape == shape
+        and order == ("F" if fortran else "C")
+        and bool(array.flags.writeable) == writeable
+    )
+
+
+def _is_as_sent(array: np.ndarray[Any, Any], state: _Array) -> bool:
+    order: Any = state[2]
+    return _is_like(array, state) and (not state[3] or array.tobytes(order=order) == state[4])

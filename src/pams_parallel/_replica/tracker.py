@@ -1,0 +1,609 @@
+"""Main's half: what has changed since the workers were told last.
+
+Every object that the simulation holds has a number. In each batch the rows of all are compared
+with those that were sent; what differs is sent again, and objects that are new get a number.
+"""
+
+from __future__ import annotations
+
+import graphlib
+import pickle
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final, cast
+
+import numpy as np
+
+from .._codec.diagnose import attributes_of
+from .._codec.prng_state import pack_prng
+from .._codec.protocol import CodecBackend
+from .._codec.references import ReferenceTable
+from ..exceptions import UnknownReferenceError
+from .kinds import (
+    ARRAY,
+    ATOM,
+    ATOM_TYPES,
+    CONSTANT,
+    DICT,
+    LIST,
+    LOGGER,
+    MUTABLE_ROWS,
+    OPAQUE,
+    PRNG,
+    RECORD,
+    STATE,
+    TUPLE,
+    Kinds,
+    is_atom,
+)
+from .opaques import CannotWriteError, Opaques, order_of
+from .rows import LONG, Row, Rows, changed_span
+from .update import Coded, LoggerUpdate, Update
+
+_NO_REFERENCES: Final = ReferenceTable(())
+_SPLICED: Final = 32
+"""Lists from this length on are sent by what has changed in them."""
+HEADER: Final = 10
+"""Bytes of a packed state before its words; the last four are the position in them."""
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What workers read of loggers; outlives the numbers of objects.
+
+    Attributes:
+        names: by class of the logger, the attributes.
+        unreadable: by class and name, why an attribute cannot be sent.
+    """
+
+    names: dict[type, set[str]] = field(default_factory=dict)
+    unreadable: dict[tuple[type, str], str] = field(default_factory=dict)
+
+
+class CannotSendError(Exception):
+    """Something of the simulation cannot be sent; the cause says why.
+
+    Attributes:
+        number: of the object.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _StartAgainError(Exception):
+    """The replica must be made anew."""
+
+
+class Tracker:
+    """What the workers know of a simulation.
+
+    An update that was made has to be sent to all of them; a tracker whose `update` raised is of no
+    more use.
+    """
+
+    def __init__(
+        self,
+        backend: CodecBackend,
+        is_logger: Callable[[type], bool],
+        is_agent: Callable[[type], bool],
+        wanted: Wanted,
+    ) -> None:
+        """Begin with workers that know nothing.
+
+        Args:
+            backend: writes what has no row.
+            is_logger: tells classes whose instances are replaced by stand-ins.
+            is_agent: tells classes whose ``prng`` is only sent when they are asked.
+            wanted: what is read of loggers; may grow.
+        """
+        self._backend = backend
+        self._kinds = Kinds(is_logger)
+        self._is_agent = is_agent
+        self._wanted = wanted
+        self.simulator: object = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.objects: dict[int, object] = {}
+        self.numbers: dict[int, int] = {}
+        self.kinds: dict[int, int] = {}
+        self._rows = Rows(read_state)
+        self._opaques = Opaques(self._backend, self.objects, self.numbers, self._adopt)
+        self._next = 0
+        self._classes: dict[int, type] = {}
+        self._items: dict[int, tuple[int, ...]] = {}
+        self._pending: deque[int] = deque()
+        self._prngs: dict[int, bytes] = {}
+        self._lazy: set[int] = set()
+        self._arrays: dict[int, tuple[str, tuple[int, ...], str, bool, bytes] | None] = {}
+        self._loggers: dict[int, tuple[tuple[str, ...], list[object], object]] = {}
+        self._fresh = 0
+        self._update = Update(first=True)
+
+    # --- what others ask ----------------------------------------------------------------------
+
+    def number_of(self, obj: object) -> int | None:
+        """Return the number of an object that workers know, or None."""
+        return self.numbers.get(id(obj))
+
+    def persistent_id(self, obj: object, /) -> int | None:
+        """Return the number of an object that workers know, or None."""
+        return self.numbers.get(id(obj))
+
+    def persistent_load(self, pid: object, /) -> object:
+        """Return the object with a number.
+
+        Raises:
+            UnknownReferenceError: there is none.
+        """
+        if type(pid) is int and pid in self.objects:
+            return self.objects[pid]
+        raise UnknownReferenceError("", "", f"simulation object number {pid!r}")
+
+    def all_but(self, number: int) -> ReferenceTable:
+        """Return references to all objects that workers know, and not to one."""
+        return ReferenceTable(obj for key, obj in self.objects.items() if key != number)
+
+    def holder_path(self, number: int, owners: Sequence[object]) -> tuple[object, str] | None:
+        """Return one of the owners that holds an object nearest, and the path to it.
+
+        Args:
+            number: of the object.
+            owners: the parts of the simulation.
+        """
+        paths: dict[int, tuple[object, str]] = {}
+        queue: deque[int] = deque()
+        for owner in owners:
+            start = self.number_of(owner)
+            if start is not None and start not in paths:
+                paths[start] = (owner, "")
+                queue.append(start)
+        while queue and number not in paths:
+            at = queue.popleft()
+            owner, path = paths[at]
+            for step, part in self._steps(at):
+                if part not in paths:
+                    paths[part] = (owner, path + step)
+                    queue.append(part)
+        return paths.get(number)
+
+    def _steps(self, number: int) -> Iterable[tuple[str, int]]:
+        """Return the objects that an object holds, with the words that lead there."""
+        kind = self.kinds[number]
+        if kind == LOGGER:
+            return
+        if kind in (RECORD, STATE):
+            yield "", self.numbers[id(self._classes[number])]
+        row = self._rows.of(number)
+        if row is None:
+            for index, part in enumerate(self._items.get(number, ())):
+                yield f"[{index}]" if kind == TUPLE else "", part
+            group = self._opaques.group_of(number)
+            for part in group.needs if group else ():
+                yield "", part
+            return
+        keys, values = row
+        for index, value in enumerate(values):
+            held = self.numbers.get(id(value))
+            if held is None:
+                continue
+            if not keys:
+                yield f"[{index}]", held
+            elif index >= len(keys):
+                yield ".default_factory", held
+            elif kind == DICT:
+                yield f"[{keys[index]!r:.40}]", held
+            else:
+                yield f".{str(keys[index]).rpartition('.')[2]}", held
+        for key in keys if kind == DICT else ():
+            held = self.numbers.get(id(key))
+            if held is not None:
+                yield f".keys()[{key!r:.40}]", held
+
+    # --- an update ----------------------------------------------------------------------------
+
+    def update(
+        self, simulator: object, loggers: Sequence[object], asked: Iterable[object]
+    ) -> bytes:
+        """Return what workers must be told.
+
+        Args:
+            simulator: holds the simulation.
+            loggers: more that workers may write to.
+            asked: the agents whose generators must be up to date.
+
+        Raises:
+            CannotSendError: something cannot be sent.
+        """
+        try:
+            update = self._make(simulator, loggers, asked)
+        except _StartAgainError:
+            self._begin()
+            update = self._make(simulator, loggers, asked)
+        data = pickle.dumps(update, 5)
+        self._update = Update(first=False)
+        return data
+
+    def _make(
+        self, simulator: object, loggers: Sequence[object], asked: Iterable[object]
+    ) -> Update:
+        update = self._update
+        for number in self._rows.changed():
+            self._send_row(number)
+        self.simulator = simulator
+        roots = [simulator, *(logger for logger in loggers if logger is not None)]
+        for root in roots:
+            self._number(root)
+        update.simulator = self.numbers[id(simulator)]
+        self._drain()
+        self._send_loggers()
+        changed = self._write_opaques()
+        self._order(changed)
+        self._send_prngs(asked)
+        self._send_arrays()
+        if self._fresh > max(512, len(self.objects) // 2):
+            self._sweep(roots)
+        return update
+
+    def _number(self, obj: object) -> int:
+        """Return the number of an object; give it one if it has none."""
+        number = self.numbers.get(id(obj))
+        if number is not None:
+            return number
+        kind = self._kinds.of(obj)
+        if kind == TUPLE:
+            return self._number_tuple(cast("tuple[object, ...]", obj))
+        number = self._register(obj, kind)
+        if kind == CONSTANT:
+            try:
+                self._update.constants.append((number, self._backend.dumps(obj, _NO_REFERENCES)))
+            except Exception as error:
+                raise CannotSendError(number) from error
+        elif kind in MUTABLE_ROWS:
+            self._update.new.append((number, kind, self._shape(obj, kind, number)))
+            self._rows.add(number, kind, obj)
+            self._pending.append(number)
+        elif kind == PRNG:
+            self._update.new.append((number, kind, None))
+            self._prngs[number] = b""
+        elif kind == ARRAY:
+            self._arrays[number] = None
+        elif kind == OPAQUE:
+            self._opaques.add(number)
+        elif kind == LOGGER:
+            self._loggers[number] = ((), [], None)
+        return number
+
+    def _register(self, obj: object, kind: int) -> int:
+        number = self._next
+        self._next += 1
+        self._fresh += 1
+        self.numbers[id(obj)] = number
+        self.objects[number] = obj
+        self.kinds[number] = kind
+        return number
+
+    def _shape(self, obj: Any, kind: int, number: int) -> object:
+        """Return what is needed to make an empty object of this kind."""
+        if kind in (RECORD, STATE):
+            self._classes[number] = cls = type(obj)
+            return self._number(cls)
+        if kind == DICT:
+            return type(obj) is defaultdict
+        if kind == LIST and type(obj) is deque:
+            return (obj.maxlen,)
+        return None
+
+    def _number_tuple(self, obj: tuple[object, ...]) -> int:
+        """Number a tuple and those within it, which must be made first."""
+        stack: list[tuple[object, ...]] = [obj]
+        while stack:
+            top = stack[-1]
+            inner = [
+                item
+                for item in top
+                if id(item) not in self.numbers and self._kinds.of(item) == TUPLE
+            ]
+            if inner:
+                stack.extend(cast("list[tuple[object, ...]]", inner))
+                continue
+            stack.pop()
+            if id(top) in self.numbers:
+                continue
+            number = self._register(top, TUPLE)
+            cls = None if type(top) is tuple else self._number(type(top))
+            coded = self._code(top)
+            self._update.tuples[number] = (cls, coded)
+            self._items[number] = (*coded[2], *(() if cls is None else (cls,)))
+        return self.numbers[id(obj)]
+
+    def _code(self, values: Sequence[object]) -> Coded:
+        """Return values as they are written: atoms, and the numbers of objects."""
+        positions = [
+            index
+            for index, value in enumerate(values)
+            if type(value) not in ATOM_TYPES and not (type(value) is tuple and is_atom(value))
+        ]
+        if not positions:
+            return values, (), ()
+        numbers = [self._number(values[index]) for index in positions]
+        coded = list(values)
+        for index in positions:
+            coded[index] = None
+        return coded, positions, numbers
+
+    def _drain(self) -> None:
+        """Send the rows of new objects, and of those that they hold."""
+        while self._pending:
+            self._send_row(self._pending.popleft())
+
+    def _send_row(self, number: int) -> None:
+        obj, kind = self.objects[number], self.kinds[number]
+        if number in self._classes and type(obj) is not self._classes[number]:
+            raise _StartAgainError
+        try:
+            row = self._rows.read(number)
+        except Exception as error:  # of the object's own making
+            raise CannotSendError(number) from error
+        before = self._rows.of(number)
+        self._rows.take(number, row)
+        if before is not None and type(obj) is list and len(before[1]) >= _SPLICED:
+            self._send_splice(number, before[1], row[1])
+            return
+        keys, values = self._rows.of(number) or row
+        if kind == RECORD and self._is_agent(type(obj)):
+            self._note_lazy(obj)
+        coded_keys: Coded = self._code(keys) if kind == DICT else (keys, (), ())
+        self._update.rows.append((number, coded_keys, self._code(values)))
+
+    def _send_splice(self, number: int, old: list[object], new: list[object]) -> None:
+        long = len(new) > LONG and all(map(is_atom, new))
+        start, end = changed_span(old, new, long)
+        items = self._code(new[start : len(new) - end])
+        self._update.splices.append((number, start, len(old) - end, items))
+
+    def _note_lazy(self, agent: Any) -> None:
+        prng = _prng_of(agent)
+        if type(prng) is random.Random and id(prng) not in self.numbers:
+            number = self._number(prng)
+            self._lazy.add(number)
+            self._update.new[-1] = (number, PRNG, True)
+
+    # --- loggers ------------------------------------------------------------------------------
+
+    def _send_loggers(self) -> None:
+        """Send what loggers have; `_loggers` grows while wanted values lead to more."""
+        done: set[int] = set()
+        while todo := [number for number in self._loggers if number not in done]:
+            for number in todo:
+                done.add(number)
+                self._send_logger(number)
+                self._drain()
+
+    def _send_logger(self, number: int) -> None:
+        logger: Any = self.objects[number]
+        cls = type(logger)
+        attributes = dict(attributes_of(logger))
+        wanted = self._wanted.names.get(cls, ())
+        refused = self._wanted.unreadable
+        sent = [
+            name
+            for name, value in attributes.items()
+            if (cls, name) not in refused and (name in wanted or id(value) in self.numbers)
+        ]
+        values = [attributes[name] for name in sent]
+        unreadable = tuple(
+            (name, refused[cls, name]) for name in attributes if (cls, name) in refused
+        )
+        names, old, seen = self._loggers[number]
+        state = (sent, unreadable)
+        same = len(old) == len(values) and all(a is b for a, b in zip(old, values, strict=True))
+        if same and names == tuple(attributes) and seen == state:
+            return
+        self._loggers[number] = (tuple(attributes), values, state)
+        base = self._sendable_class(cls)
+        self._update.loggers.append(
+            (
+                number,
+                self._number(base),
+                LoggerUpdate(
+                    class_name=cls.__name__,
+                    is_own_class=base is cls,
+                    names=tuple(attributes),
+                    sent=tuple(sent),
+                    values=self._code(values),
+                    unreadable=unreadable,
+                ),
+            )
+        )
+
+    def _sendable_class(self, cls: type) -> type:
+        """Return the class, or the nearest base of it that can be sent."""
+        for base in cls.__mro__[:-1]:
+            if id(base) in self.numbers:
+                return base
+            try:
+                self._backend.dumps(base, _NO_REFERENCES)
+            except Exception:
+                continue
+            return base
+        return object
+
+    def refuse_logger_part(self, number: int, cause: BaseException | None) -> bool:
+        """Note the parts of loggers that hold what cannot be sent; tell whether there is one."""
+        reason = f"{type(cause).__name__}: {cause}"
+        found = False
+        for at in self._loggers:
+            cls = type(self.objects[at])
+            attributes = dict(attributes_of(self.objects[at]))
+            for name in sorted(self._wanted.names.get(cls, ())):
+                key = (cls, name)
+                value = attributes.get(name)
+                if key in self._wanted.unreadable or id(value) not in self.numbers:
+                    continue
+                start = self.numbers[id(value)]
+                if number in self._reachable([start]):
+                    self._wanted.unreadable[key] = reason
+                    found = True
+        return found
+
+    # --- opaques ------------------------------------------------------------------------------
+
+    def _adopt(self, obj: object) -> bool:
+        """Number an object that two opaque ones hold; tell whether it has one."""
+        if self._kinds.of(obj) in (ATOM, CONSTANT, TUPLE):
+            return False
+        self._number(obj)
+        self._drain()
+        return True
+
+    def _write_opaques(self) -> list[int]:
+        try:
+            return self._opaques.write()
+        except CannotWriteError as error:
+            raise CannotSendError(error.number) from error.__cause__
+
+    def _order(self, changed: Iterable[int]) -> None:
+        """Send opaques, and the order in which they and tuples are to be made."""
+        update, opaques = self._update, self._opaques
+        keys = dict.fromkeys((*update.tuples, *changed))
+        while True:
+            needs = self._unchangeable_needs(keys)
+            try:
+                order = order_of(needs.__getitem__, needs)
+                break
+            except graphlib.CycleError as error:
+                try:
+                    merged = opaques.merge(error.args[1])
+                except CannotWriteError as failed:
+                    raise CannotSendError(failed.number) from failed.__cause__
+                for member in opaques.groups[merged].members:
+                    keys.pop(member, None)
+                    update.tuples.pop(member, None)
+                keys[merged] = None
+        for key in keys:
+            if key in opaques.groups:
+                group = opaques.groups[key]
+                update.opaques[key] = (group.members, group.needs, group.data)
+        update.order = [key for key in order if key in keys]
+
+    def _unchangeable_needs(self, keys: Iterable[int]) -> dict[int, list[int]]:
+        """Return which tuples and groups some are made of, and what those are made of."""
+        found: dict[int, list[int]] = {}
+        stack = list(keys)
+        while stack:
+            key = stack.pop()
+            if key in found:
+                continue
+            group = self._opaques.group_of(key)
+            inside = group.needs if group else self._items[key]
+            found[key] = [
+                self._opaques.key_of(number)
+                for number in inside
+                if number in self._items or self._opaques.group_of(number)
+            ]
+            stack.extend(found[key])
+        return found
+
+    # --- generators and arrays ----------------------------------------------------------------
+
+    def _send_prngs(self, asked: Iterable[object]) -> None:
+        wanted = {
+            number
+            for agent in asked
+            if (number := self.numbers.get(id(_prng_of(agent)))) in self._lazy
+        }
+        for number, base in self._prngs.items():
+            lazy = number in self._lazy
+            if lazy and base and number not in wanted:
+                continue
+            packed = pack_prng(cast("random.Random", self.objects[number]))
+            if base == packed and not lazy:
+                continue
+            self._prngs[number] = packed
+            if base and base[HEADER:-4] == packed[HEADER:-4] and base[0] == packed[0]:
+                # the words stay while numbers are drawn from them
+                self._update.prngs.append((number, packed[:HEADER] + packed[-4:]))
+            else:
+                self._update.prngs.append((number, packed))
+
+    def _send_arrays(self) -> None:
+        for number, before in self._arrays.items():
+            array = cast("np.ndarray[Any, Any]", self.objects[number])
+            writeable = bool(array.flags.writeable)
+            if before is not None and not writeable and not before[3]:
+                continue
+            order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+            content = array.tobytes(order="F" if order == "F" else "C")
+            state = (array.dtype.str, array.shape, order, writeable, content)
+            if state != before:
+                self._arrays[number] = state
+                self._update.arrays.append((number, *state))
+
+    # --- what nothing holds -------------------------------------------------------------------
+
+    def _sweep(self, roots: Sequence[object]) -> None:
+        live = self._reachable([self.numbers[id(root)] for root in roots])
+        dead = [number for number in self.objects if number not in live]
+        for number in dead:
+            del self.numbers[id(self.objects[number])]
+            del self.objects[number], self.kinds[number]
+            self._classes.pop(number, None)
+            self._items.pop(number, None)
+            self._prngs.pop(number, None)
+            self._arrays.pop(number, None)
+            self._loggers.pop(number, None)
+        self._lazy.difference_update(dead)
+        self._opaques.drop(dead)
+        self._rows.drop(number for number in dead if number in self._rows)
+        self._update.dropped = dead
+        self._fresh = 0
+
+    def _reachable(self, starts: Iterable[int]) -> set[int]:
+        """Return the objects that some hold, with these."""
+        found = set(starts)
+        queue = list(found)
+        while queue:
+            new = set(self._held(queue.pop())) - found
+            found |= new
+            queue.extend(new)
+        return found
+
+    def _held(self, number: int) -> Iterable[int]:
+        kind = self.kinds[number]
+        if kind == LOGGER:
+            values: Iterable[object] = self._loggers[number][1]
+        elif (row := self._rows.of(number)) is not None:
+            values = chain(*row) if kind == DICT else row[1]
+            if number in self._classes:
+                values = chain(values, (self._classes[number],))
+        else:
+            group = self._opaques.group_of(number)
+            inside = (*group.needs, *group.members) if group else ()
+            return (*self._items.get(number, ()), *inside)
+        get = self.numbers.get
+        # an atom may have taken the id of no numbered object: those are alive
+        return [found for found in map(get, map(id, values)) if found is not None]
+
+
+def _prng_of(agent: object) -> object:
+    return getattr(agent, "__dict__", {}).get("prng")
+
+
+def read_state(obj: Any) -> Row:
+    """Return the row of an object that says itself what its state is.
+
+    A state that is a dict of attributes is taken apart; any other is a single value.
+    """
+    reduced = cast("tuple[Any, ...]", obj.__reduce_ex__(4))
+    state = reduced[2] if len(reduced) > 2 else None
+    if state is None:
+        return (), []
+    if type(state) is dict and state and all(type(key) is str for key in state):
+        return (*state,), [*state.values()]
+    return (), [state]
