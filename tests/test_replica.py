@@ -46,9 +46,9 @@ class Pair:
         self.traffic = LoggerTraffic()
         self.replica = Replica(backend, self.traffic)
 
-    def update(self, *loggers: object, asked: tuple[object, ...] = ()) -> Any:
+    def update(self, *loggers: object) -> Any:
         """Tell the worker what has changed, and return the replica's root."""
-        self.replica.apply(self.tracker.update(self.root, loggers, asked))
+        self.replica.apply(self.tracker.update(self.root, loggers))
         return self.copy
 
     @property
@@ -118,7 +118,7 @@ def test_nothing_new_costs_nothing(finished: Simulator, backend: CodecBackend) -
     """An update of a simulation in which nothing has happened says nothing."""
     pair = Pair(finished, backend)
     pair.update()
-    update = pair.tracker.update(finished, (), ())
+    update = pair.tracker.update(finished, ())
     assert len(update) < 1000
     pair.replica.apply(update)
     assert pair.difference() is None
@@ -639,9 +639,9 @@ def test_logger_costs_nothing(backend: CodecBackend) -> None:
     logger = FileLogger()
     pair = Pair([logger], backend)
     pair.update()
-    before = len(pair.tracker.update(pair.root, (), ()))
+    before = len(pair.tracker.update(pair.root, ()))
     logger.lines *= 1000
-    assert len(pair.tracker.update(pair.root, (), ())) == before
+    assert len(pair.tracker.update(pair.root, ())) == before
 
 
 @both

@@ -6,7 +6,7 @@ Nothing of main is changed here. Whatever fails, fails before anything of the ba
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_EXCEPTION,
     BrokenExecutor,
@@ -62,6 +62,9 @@ class AgentFailure:
 
 Outcome = AgentResult | AgentFailure
 
+Lost = tuple[object, tuple[str, ...]]
+"""An object and the names of its attributes whose changes are lost."""
+
 
 def pickle_setup(token: str, local: LocalSetup) -> WorkerSetup:
     """Turn the backend and the initializer to bytes, for workers that do not share our memory."""
@@ -106,6 +109,7 @@ class Dispatcher:
         self._setup = setup
         self._wanted = Wanted()
         self._tracker: Tracker | None = None
+        self._lost: list[Lost] = []
 
     def ask(
         self,
@@ -133,11 +137,10 @@ class Dispatcher:
         """
         progress = [_Progress(chunk) for chunk in chunks]
         while pending := [one for one in progress if one.outcomes is None]:
-            asked = [agent for one in pending for agent, _ in one.chunk]
             keeps = isinstance(executor, WorkerPool)
             # What was not sent for certain is forgotten: workers must not miss anything.
             tracker, self._tracker = self._tracker if keeps else None, None
-            tracker, refresh = self._refresh(tracker, simulator, logger, asked)
+            tracker, refresh = self._refresh(tracker, simulator, logger)
             tasks = [self._asks(tracker, one.chunk) for one in pending]
             answers = _run(executor, refresh, tasks, [one.chunk for one in pending])
             self._tracker = tracker if keeps else None
@@ -149,6 +152,7 @@ class Dispatcher:
             ]
             for cls, name in needs:
                 self._wanted.names.setdefault(cls, set()).add(name)
+            self._note_earlier(tracker, answers)
             for one, answer in zip(pending, answers, strict=True):
                 if isinstance(answer, BaseException):
                     one.outcomes = [AgentFailure(answer)]
@@ -156,19 +160,42 @@ class Dispatcher:
                     self._take(one, tracker, answer)
         return [outcome for one in progress for outcome in one.outcomes or ()]
 
+    def _note_earlier(
+        self, tracker: Tracker, answers: Iterable[ChunkReport | BaseException]
+    ) -> None:
+        for answer in answers:
+            for change in answer.earlier if isinstance(answer, ChunkReport) else ():
+                if change.number in tracker.objects:
+                    self._lost.append((tracker.objects[change.number], change.names))
+
+    def take_lost(self) -> list[Lost]:
+        """Return changes, not told before, that agents made to others and that do not come back.
+
+        They are found while main goes on, and come with the answer after that.
+        """
+        lost, self._lost = self._lost, []
+        return lost
+
+    def finish(self, executor: Executor) -> None:
+        """Fetch what workers have found out after their last answer."""
+        tracker = self._tracker
+        if isinstance(executor, WorkerPool) and tracker is not None:
+            tasks = [()] * executor.num_lanes
+            answers = _run(executor, None, tasks, [()] * executor.num_lanes)
+            self._note_earlier(tracker, answers)
+
     def _refresh(
         self,
         tracker: Tracker | None,
         simulator: Simulator,
         logger: Logger | None,
-        asked: Sequence[Agent],
     ) -> tuple[Tracker, Refresh]:
         """Return what workers are told before the tasks, and by whom."""
         while True:
             setup = None if tracker else self._setup
             tracker = tracker or Tracker(self._codec.backend, _is_logger, _is_agent, self._wanted)
             try:
-                return tracker, Refresh(setup, tracker.update(simulator, (logger,), asked))
+                return tracker, Refresh(setup, tracker.update(simulator, (logger,)))
             except CannotSendError as failed:
                 parts = parts_of_simulation(simulator)
                 found = tracker.holder_path(failed.number, parts)
@@ -198,7 +225,7 @@ class Dispatcher:
             number = tracker.number_of(agent)
             if number is None:
                 raise LookupError(f"{describe(agent)} does not belong to the simulation")
-            asks.append(Ask(number, names))
+            asks.append(Ask(number, names, tracker.generator_of(agent)))
         return tuple(asks)
 
     def _take(self, progress: _Progress, tracker: Tracker, report: ChunkReport) -> None:
@@ -298,7 +325,7 @@ def _result(
         prng_state=state if report.prng is None else unpack_prng(report.prng),
         names=names,
         attributes=ReceivedAttributes(attributes, report.deleted),
-        lost=tuple((tracker.objects[one.index], one.names) for one in report.lost),
+        lost=tuple((tracker.objects[one.number], one.names) for one in report.lost),
         fundamentals_until=report.fundamentals_until,
     )
 
@@ -313,7 +340,7 @@ def _names(chunk: Chunk) -> tuple[str, ...]:
 
 def _run(
     executor: Executor,
-    refresh: Refresh,
+    refresh: Refresh | None,
     tasks: Sequence[tuple[Ask, ...]],
     chunks: Sequence[Chunk],
 ) -> list[ChunkReport | BaseException]:
@@ -335,15 +362,16 @@ def _run(
 
 def _exchange(
     pool: WorkerPool,
-    refresh: Refresh,
+    refresh: Refresh | None,
     tasks: Sequence[tuple[Ask, ...]],
     answers: list[ChunkReport | BaseException | None],
 ) -> BaseException | None:
     """Run the tasks in our own workers, which keep their replicas."""
     broken: BaseException | None = None
     encoded = [pickle.dumps(Task(asks), 5) for asks in tasks]
+    update = None if refresh is None else pickle.dumps(refresh, 5)
     try:
-        for number, answer in pool.exchange(pickle.dumps(refresh, 5), encoded):
+        for number, answer in pool.exchange(update, encoded):
             if isinstance(answer, LaneDiedError):
                 broken = broken or answer
             else:
@@ -355,7 +383,7 @@ def _exchange(
 
 def _submit(
     executor: Executor,
-    refresh: Refresh,
+    refresh: Refresh | None,
     tasks: Sequence[tuple[Ask, ...]],
     answers: list[ChunkReport | BaseException | None],
 ) -> BaseException | None:

@@ -13,21 +13,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from .exceptions import PamsParallelError
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """One agent to ask.
 
     Attributes:
-        index: its number.
+        number: of the agent.
         names: its listed attributes, as read in main for this call.
+        prng: the packed state of its generator; None where that is in the update.
     """
 
-    index: int
+    number: int
     names: tuple[str, ...]
+    prng: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +123,19 @@ class Failure:
     error: PamsParallelError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LostChanges:
+class LostChanges(NamedTuple):
     """Attributes that were assigned or deleted in a worker and do not come back.
 
     Attributes:
-        index: number of the changed object.
+        number: of the changed object.
         names: the attributes, sorted.
     """
 
-    index: int
+    number: int
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentReport:
+class AgentReport(NamedTuple):
     """What came of asking one agent, beside the encoded values.
 
     Attributes:
@@ -165,9 +165,11 @@ class ChunkReport:
         failure: why the agents after these were not asked.
         logger_needs: parts of loggers (number of the logger, attribute) that an agent wanted to
             read and that were not sent: the task must be repeated with them.
+        earlier: changes that were found after the answer before, and do not come back.
     """
 
     agents: tuple[AgentReport, ...] = ()
     values: bytes = b""
     failure: Failure | None = None
     logger_needs: tuple[tuple[int, str], ...] = field(default=())
+    earlier: tuple[LostChanges, ...] = ()

@@ -9,7 +9,7 @@ import os
 import random
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from io import TextIOBase
 from multiprocessing.context import BaseContext
@@ -168,6 +168,10 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         """Run the simulation, then end the workers. May be called again after one setup."""
         try:
             super()._run()
+            if self.executor is not None:
+                dispatcher = self._get_dispatcher()
+                dispatcher.finish(self.executor)
+                self._warn_of_lost(dispatcher.take_lost())
         finally:
             self._shutdown_executor()
 
@@ -327,17 +331,20 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         chunks = check_chunks(batch, self._split_agents_into_chunks(agents=list(batch)))
         named = [[(agent, read_synced_names(agent)) for agent in chunk] for chunk in chunks]
         executor = self._get_executor()
-        outcomes = self._get_dispatcher().ask(self.simulator, self.logger, named, executor)
+        dispatcher = self._get_dispatcher()
+        outcomes = dispatcher.ask(self.simulator, self.logger, named, executor)
         results: list[AgentResult] = []
         for outcome in outcomes:
             if isinstance(outcome, AgentFailure):
                 raise outcome.error
             self._check_orders(outcome.agent, outcome.orders, session)
             results.append(outcome)
-        self._lost_changes.warn(
-            (obj, names, isinstance(obj, Agent)) for one in results for obj, names in one.lost
-        )
+        lost = [pair for one in results for pair in one.lost]
+        self._warn_of_lost([*lost, *dispatcher.take_lost()])
         return self._apply(results, session)
+
+    def _warn_of_lost(self, changes: Iterable[tuple[object, tuple[str, ...]]]) -> None:
+        self._lost_changes.warn((obj, names, isinstance(obj, Agent)) for obj, names in changes)
 
     def _apply(self, results: Sequence[AgentResult], session: Session) -> list[Orders]:
         """Bring the results to the agents, in asked order."""

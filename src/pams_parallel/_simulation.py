@@ -46,12 +46,15 @@ class View:
 _LIVE: Final = View()
 
 
-def parts_of_simulation(simulator: object, view: View = _LIVE) -> list[object]:
+def parts_of_simulation(
+    simulator: object, view: View = _LIVE, *, only_few: bool = False
+) -> list[object]:
     """Return the simulation objects proper, orders in the books among them.
 
     Args:
         simulator: holds them.
         view: how to look at them.
+        only_few: leave out agents and orders.
     """
 
     def listed(obj: object, *names: str) -> list[object]:
@@ -80,23 +83,27 @@ def parts_of_simulation(simulator: object, view: View = _LIVE) -> list[object]:
         *held(simulator, "current_session"),
         *markets,
         *books,
-        *(order for book in books for order in listed(book, "priority_queue")),
-        *listed(simulator, "agents", "normal_frequency_agents", "high_frequency_agents"),
         *listed(simulator, "events"),
         *(event for hook in hooks for event in held(hook, "event")),
         *hooks,
         simulator,
     ]
+    if not only_few:
+        found += [order for book in books for order in listed(book, "priority_queue")]
+        names = ("agents", "normal_frequency_agents", "high_frequency_agents")
+        found += listed(simulator, *names)
     return list(dict(zip(map(id, found), found, strict=True)).values())
 
 
-def shared_objects(simulator: object, view: View = _LIVE) -> list[object]:
+def shared_objects(
+    simulator: object, view: View = _LIVE, *, only_few: bool = False
+) -> list[object]:
     """Return what agents may return references to, the generators of agents excepted.
 
     The simulation objects, their generators, and the lists, dicts and sets that they, agents
     excepted, hold.
     """
-    found = parts_of_simulation(simulator, view)
+    found = parts_of_simulation(simulator, view, only_few=only_few)
     for part in [*found]:
         if type(part) is not Order and not isinstance(part, Agent):
             attributes = view.attributes(part)

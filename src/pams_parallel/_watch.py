@@ -74,13 +74,25 @@ def generator_states(agent: Any, listed: Collection[str]) -> dict[str, object]:
     through that.
     """
     attributes = vars(agent) if hasattr(agent, "__dict__") else {}
-    returning = {id(attributes.get(name)) for name in (*listed, "prng")}
+    found = {
+        name: value
+        for name, value in attributes.items()
+        if _generator_types.get(type(value), True) and _is_generator(value)
+    }
+    returning = {id(attributes.get(name)) for name in (*listed, "prng")} if found else set()
     return {
         name: state_of_generator(value)
-        for name, value in attributes.items()
-        if isinstance(value, (random.Random, np.random.Generator, np.random.RandomState))
-        and id(value) not in returning
+        for name, value in found.items()
+        if id(value) not in returning
     }
+
+
+_generator_types: dict[type, bool] = {}
+
+
+def _is_generator(value: object) -> bool:
+    kinds = (random.Random, np.random.Generator, np.random.RandomState)
+    return _generator_types.setdefault(type(value), isinstance(value, kinds))
 
 
 def state_of_generator(generator: object) -> object:

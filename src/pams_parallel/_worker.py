@@ -17,11 +17,11 @@ import gc
 import pickle
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from pams import Simulator
+from pams import Order, Simulator
 from pams.agents import Agent
 
 from ._codec import CodecBackend, PickleBackend, ReferenceTable, TaskCodec
@@ -111,6 +111,8 @@ class _Resident:
         self._codec: TaskCodec | None = None
         self._traffic = LoggerTraffic()
         self._replica: Replica | None = None
+        self._last: _Questioner | None = None
+        self._lost: list[LostChanges] = []
         # what went wrong between tasks: the answer to every task until a new beginning
         self._failure: Failure | None = None
 
@@ -139,14 +141,25 @@ class _Resident:
             return ChunkReport(failure=self._failure)
         assert self._codec is not None  # a setup comes first
         assert self._replica is not None
-        return _Questioner(self._replica, self._traffic, self._codec).ask_all(task.asks)
+        self._last = _Questioner(self._replica, self._traffic, self._codec)
+        report = self._last.ask_all(task.asks)
+        earlier, self._lost = tuple(self._lost), []
+        return replace(report, earlier=earlier) if earlier else report
 
     def rest(self) -> None:
-        """Undo what agents did to the replica."""
+        """Undo what agents did to the replica, and remember what is to be said about it."""
         self._traffic.calls = []
         self._traffic.needs.clear()
         if self._failure is None and self._replica is not None:
-            self._guard(self._replica.restore)
+            self._guard(self._restore)
+
+    def _restore(self) -> None:
+        assert self._replica is not None
+        changed = self._replica.changed()
+        if self._last is not None:
+            self._lost += self._last.changes_of_others(changed)
+            self._last = None
+        self._replica.restore(changed)
 
     def _guard(self, function: Callable[..., None], *args: bytes) -> None:
         try:
@@ -269,6 +282,7 @@ class _Questioner:
         self._public = PublicObjects(replica)
         # attributes of agents after they were asked
         self._accepted: dict[int, dict[str, object]] = {}
+        self._reported: set[int] = set()
         self._foreign: ForeignTest | None = None
 
     def ask_all(self, asks: tuple[Ask, ...]) -> ChunkReport:
@@ -292,22 +306,24 @@ class _Questioner:
         return self._encode(state)
 
     def _ask(self, ask: Ask) -> _Asked:
-        agent = cast("Agent", self._replica.objects[ask.index])
+        agent = cast("Agent", self._replica.objects[ask.number])
+        if ask.prng is not None:
+            self._replica.set_generator(agent, ask.prng)
         # what agents asked before it have done to it
         before = _attributes(agent)
-        lost = [LostChanges(ask.index, changed_names(self._as_sent(ask.index), before, ask.names))]
+        lost = [LostChanges(ask.number, changed_names(self._as_sent(ask.number), before, ask.names))]
         generators = generator_states(agent, ask.names)
         generated_until = getattr(self._simulator.fundamentals, "_generated_until", None)
         self._traffic.calls = []
         orders = agent.submit_orders(markets=self._simulator.markets)
         len(orders)  # what PAMS asks of the result first; a generator has none and cannot travel
-        self._accepted[ask.index] = _attributes(agent)
-        changed = set(changed_names(before, self._accepted[ask.index], ask.names))
+        self._accepted[ask.number] = _attributes(agent)
+        changed = set(changed_names(before, self._accepted[ask.number], ask.names))
         after = generator_states(agent, ask.names)
         changed.update(
             name for name, old in generators.items() if name in after and after[name] != old
         )
-        lost.append(LostChanges(ask.index, tuple(sorted(changed))))
+        lost.append(LostChanges(ask.number, tuple(sorted(changed))))
         until = getattr(self._simulator.fundamentals, "_generated_until", None)
         prng: Any = getattr(agent, "prng", None)
         attributes = {name: _read_listed(agent, name) for name in ask.names}
@@ -345,23 +361,44 @@ class _Questioner:
         return dict(zip(cast("tuple[str, ...]", keys[:own]), values, strict=False))
 
     def _look_at_others(self, asked: list[_Asked]) -> None:
-        """Add to the last report what any agent changed on objects that are not itself."""
-        numbers = [n for n in self._replica.rows.changed() if n not in self._accepted]
-        found = self._public.numbers.intersection(numbers) if numbers else set()
-        if found:
+        """Add to the last report what any agent changed on objects that are not itself.
+
+        Other agents, and orders, are many: they are looked at when the answer is on its way.
+        """
+        changed = [n for n in self._public.structure() if self._replica.rows.has_changed(n)]
+        if changed:
             self._foreign = ForeignObjects(self._simulator, self._replica).name
-        changes = [
-            LostChanges(index, names)
-            for index in sorted({*found, *self._accepted})
-            if (names := self._changed_since(index))
-        ]
+        changes = self._changes_of((*changed, *self._accepted))
         changes += [
             LostChanges(index, tuple(sorted(names)))
             for index, names in sorted(self._traffic.changed.items())
         ]
+        self._reported = {*changed, *self._accepted}
         if changes:
             last = asked[-1].report
-            asked[-1].report = replace(last, lost=(*last.lost, *changes))
+            asked[-1].report = last._replace(lost=(*last.lost, *changes))
+
+    def changes_of_others(self, changed: Iterable[int]) -> list[LostChanges]:
+        """Return what is not reported yet of objects that agents changed.
+
+        Args:
+            changed: all objects that do not hold what main's hold.
+        """
+        kinds = (Agent, Order)
+        new = [
+            number
+            for number in changed
+            if number not in self._reported and isinstance(self._replica.objects[number], kinds)
+        ]
+        # an order that only an agent holds is the agent's affair
+        return self._changes_of(n for n in new if n in self._public.numbers) if new else []
+
+    def _changes_of(self, numbers: Iterable[int]) -> list[LostChanges]:
+        return [
+            LostChanges(number, names)
+            for number in sorted(numbers)
+            if (names := self._changed_since(number))
+        ]
 
     def _changed_since(self, number: int) -> tuple[str, ...]:
         """Return what was assigned on an object after it was asked, if it was."""
@@ -381,7 +418,7 @@ class _Questioner:
         asked = state.asked
         values = [value for one in asked for value in one.values]
         try:
-            data = self._codec.encode(values, self._public, self._foreign)
+            data = self._codec.encode(values, self._public, self._foreign, self._replica.numbers)
         except PayloadError as failed:
             owners = [position for position, one in enumerate(asked) for _ in one.values]
             position = owners[max(failed.position, 0)]

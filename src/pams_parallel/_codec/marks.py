@@ -51,23 +51,26 @@ class MarkedReferences:
         Args:
             references: the table.
             foreign: names simulation objects that are in no table.
-            numbers: what ``references`` answers, by ``id()``; saves the calls to it.
+            numbers: by ``id()`` all objects for which ``references`` may have an id; of others it
+                is not asked, which is much faster.
         """
         self._references = references
         self._foreign = foreign
         self.position = -1
         if numbers is not None and foreign is None:
-            self.persistent_id = self._reader_of(numbers.get)  # type: ignore[method-assign]
+            self.persistent_id = self._fast(numbers.get)  # type: ignore[method-assign]
 
-    def _reader_of(self, get: Callable[[int], int | None]) -> Callable[[object], int | None]:
-        """Return ``persistent_id`` for a table of ours, without the calls in between."""
+    def _fast(self, get: Callable[[int], int | None]) -> Callable[[object], object | None]:
+        """Return ``persistent_id`` with a single call for what has no id: nearly everything."""
+        ask = self._references.persistent_id
 
-        def persistent_id(obj: object, /) -> int | None:
-            pid = get(id(obj))
-            if pid is None and type(obj) is Mark:
+        def persistent_id(obj: object, /) -> object | None:
+            if get(id(obj)) is not None:
+                return ask(obj)
+            if type(obj) is Mark:
                 self.position = obj.index
                 return -1 - obj.index
-            return pid
+            return None
 
         return persistent_id
 

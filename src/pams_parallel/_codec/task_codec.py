@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .._messages import ExceptionImage
 from ..exceptions import EncodeError, PamsParallelError, PayloadError, UnknownReferenceError
@@ -42,6 +42,7 @@ class TaskCodec:
         values: Sequence[object],
         references: References,
         foreign: ForeignTest | None = None,
+        numbers: Mapping[int, int] | None = None,
     ) -> bytes:
         """Turn values to bytes.
 
@@ -49,11 +50,12 @@ class TaskCodec:
             values: anything the backend can carry.
             references: objects to be written as references.
             foreign: names simulation objects that are in no table; they are refused.
+            numbers: by ``id()`` all objects that ``references`` may know.
 
         Raises:
             PayloadError: with the position of the first value that failed; its cause says why.
         """
-        marked = MarkedReferences(references, foreign)
+        marked = MarkedReferences(references, foreign, numbers)
         try:
             return self.backend.dumps(interleave(list(enumerate(values))), marked)
         except Exception as error:

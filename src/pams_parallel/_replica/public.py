@@ -25,7 +25,9 @@ class PublicObjects:
     def persistent_id(self, obj: object, /) -> int | None:
         """Return the number of an object that agents may return a reference to."""
         number = self._replica.numbers.get(id(obj))
-        if number is None or number in self.numbers:
+        if number is None or isinstance(obj, type):  # classes have names
+            return None
+        if number in self.numbers:
             return number
         if isinstance(obj, random.Random) and number in self._generators_of_agents():
             return number
@@ -47,6 +49,11 @@ class PublicObjects:
             found = shared_objects(replica.objects[replica.simulator], self._view)
             self._numbers = replica.loggers().union(self._numbers_of(found))
         return self._numbers
+
+    def structure(self) -> list[int]:
+        """Return the numbers of all but agents, orders, and what orders hold: they are few."""
+        simulator = self._replica.objects[self._replica.simulator]
+        return [*self._numbers_of(shared_objects(simulator, self._view, only_few=True))]
 
     def _generators_of_agents(self) -> set[int]:
         if self._of_agents is None:

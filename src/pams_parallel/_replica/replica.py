@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from .._codec.prng_state import PACKED_SIZE, pack_prng, unpack_prng
+from .._codec.prng_state import pack_prng, unpack_prng
 from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
 from .._replica_logger import LoggerTraffic, LoggerView, make_replica_logger
@@ -24,7 +24,6 @@ from ..exceptions import PayloadError, UnknownReferenceError
 from .kinds import ATOM_TYPES, DICT, LIST, PRNG, RECORD, SET, STATE, has_own_hash, is_atom
 from .opaques import Recorder, order_of
 from .rows import Row, Rows, is_set
-from .tracker import HEADER
 from .update import Coded, LoggerUpdate, Update
 
 _NO_REFERENCES: Final = ReferenceTable(())
@@ -68,7 +67,7 @@ class Replica:
         self._groups: dict[int, tuple[tuple[int, ...], tuple[int, ...], bytes]] = {}
         self._written: dict[int, bytes | None] = {}
         self._prngs: dict[int, bytes] = {}
-        self._lazy: set[int] = set()
+        self._of_agents: set[int] = set()
         self._arrays: dict[int, _Array] = {}
         self.views: dict[int, LoggerView] = {}
         # objects that others have taken the place of, until all that holds them is told
@@ -145,7 +144,10 @@ class Replica:
         self._fill(rows)
         for number, packed in update.prngs:
             self._position = number
-            self._take_prng(number, packed)
+            self._prngs[number] = packed
+            self._restore_prng(number)
+            if number in self._of_agents:
+                del self._prngs[number]  # is set when the agent is asked
         for number, _, change in update.loggers:
             self.views[number].sent.clear()
             values = self._values(change.values)
@@ -176,7 +178,7 @@ class Replica:
         else:
             obj = random.Random(0)  # without a seed it would ask the system for one
             if shape:
-                self._lazy.add(number)
+                self._of_agents.add(number)
         self.kinds[number] = kind
         if kind != PRNG:
             self.rows.add(number, kind, obj)
@@ -379,12 +381,9 @@ class Replica:
         (self._hidden.discard if known else self._hidden.add)(number)
         return live
 
-    def _take_prng(self, number: int, packed: bytes) -> None:
-        if len(packed) < PACKED_SIZE:  # the words are those that are here
-            words = self._prngs[number][HEADER:-4]
-            packed = packed[:HEADER] + words + packed[HEADER:]
-        self._prngs[number] = packed
-        self._restore_prng(number)
+    def set_generator(self, agent: object, packed: bytes) -> None:
+        """Bring the generator of an agent that is about to be asked up to date."""
+        vars(agent)["prng"].setstate(unpack_prng(packed))
 
     def _restore_prng(self, number: int) -> None:
         state: Any = unpack_prng(self._prngs[number])
@@ -419,12 +418,19 @@ class Replica:
             ):
                 cast("dict[int, object]", table).pop(number, None)
             self._hidden.discard(number)
-            self._lazy.discard(number)
+            self._of_agents.discard(number)
 
     # --- after a task -------------------------------------------------------------------------
 
-    def restore(self) -> None:
+    def changed(self) -> list[int]:
+        """Return the objects that do not hold what main's hold."""
+        return self.rows.changed()
+
+    def restore(self, changed: Iterable[int]) -> None:
         """Undo what agents did.
+
+        Args:
+            changed: what `changed` has found.
 
         Raises:
             PayloadError: with the number of the object that failed; its cause says why. The
@@ -432,13 +438,13 @@ class Replica:
         """
         self._position = -1
         try:
-            self._restore()
+            self._restore(changed)
         except Exception as error:
             raise PayloadError(self._position) from error
 
-    def _restore(self) -> None:
+    def _restore(self, changed: Iterable[int]) -> None:
         rows: dict[int, Row] = {}
-        for number in (*self.rows.changed(), *self._hidden):
+        for number in (*changed, *self._hidden):
             row = self.row_as_sent(number)
             if row is not None:
                 rows[number] = row
@@ -448,16 +454,16 @@ class Replica:
         for number, state in self._arrays.items():
             if not _is_as_sent(cast("np.ndarray[Any, Any]", self.objects[number]), state):
                 self._restore_array(number)
-        changed = {
+        opaque = {
             key for key, data in self._written.items() if not data or self._write(key) != data
         }
-        self._make(order_of(lambda key: self._groups[key][1], changed))
+        self._make(order_of(lambda key: self._groups[key][1], opaque))
         self._remake_holders()
         self._replace(rows)
         self._fill(rows)
         for number, packed in self._prngs.items():
             prng = cast("random.Random", self.objects[number])
-            if number not in self._lazy and pack_prng(prng) != packed:
+            if pack_prng(prng) != packed:
                 self._restore_prng(number)
         self._write_new()
 

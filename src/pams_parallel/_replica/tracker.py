@@ -46,8 +46,6 @@ from .update import Coded, LoggerUpdate, Update
 _NO_REFERENCES: Final = ReferenceTable(())
 _SPLICED: Final = 32
 """Lists from this length on are sent by what has changed in them."""
-HEADER: Final = 10
-"""Bytes of a packed state before its words; the last four are the position in them."""
 
 
 @dataclass(slots=True)
@@ -119,7 +117,7 @@ class Tracker:
         self._items: dict[int, tuple[int, ...]] = {}
         self._pending: deque[int] = deque()
         self._prngs: dict[int, bytes] = {}
-        self._lazy: set[int] = set()
+        self._of_agents: set[int] = set()
         self._arrays: dict[int, tuple[str, tuple[int, ...], str, bool, bytes] | None] = {}
         self._loggers: dict[int, tuple[tuple[str, ...], list[object], object]] = {}
         self._fresh = 0
@@ -144,6 +142,17 @@ class Tracker:
         if type(pid) is int and pid in self.objects:
             return self.objects[pid]
         raise UnknownReferenceError("", "", f"simulation object number {pid!r}")
+
+    def generator_of(self, agent: object) -> bytes | None:
+        """Return the packed state of an agent's generator, for those who ask the agent.
+
+        It changes with every call, and nobody else uses it: updates leave it out. None where it is
+        in them, or where it is no generator of Python's own class.
+        """
+        prng = _prng_of(agent)
+        if self.numbers.get(id(prng)) in self._of_agents:
+            return pack_prng(cast("random.Random", prng))
+        return None
 
     def all_but(self, number: int) -> ReferenceTable:
         """Return references to all objects that workers know, and not to one."""
@@ -207,31 +216,26 @@ class Tracker:
 
     # --- an update ----------------------------------------------------------------------------
 
-    def update(
-        self, simulator: object, loggers: Sequence[object], asked: Iterable[object]
-    ) -> bytes:
+    def update(self, simulator: object, loggers: Sequence[object]) -> bytes:
         """Return what workers must be told.
 
         Args:
             simulator: holds the simulation.
             loggers: more that workers may write to.
-            asked: the agents whose generators must be up to date.
 
         Raises:
             CannotSendError: something cannot be sent.
         """
         try:
-            update = self._make(simulator, loggers, asked)
+            update = self._make(simulator, loggers)
         except _StartAgainError:
             self._begin()
-            update = self._make(simulator, loggers, asked)
+            update = self._make(simulator, loggers)
         data = pickle.dumps(update, 5)
         self._update = Update(first=False)
         return data
 
-    def _make(
-        self, simulator: object, loggers: Sequence[object], asked: Iterable[object]
-    ) -> Update:
+    def _make(self, simulator: object, loggers: Sequence[object]) -> Update:
         update = self._update
         for number in self._rows.changed():
             self._send_row(number)
@@ -244,7 +248,7 @@ class Tracker:
         self._send_loggers()
         changed = self._write_opaques()
         self._order(changed)
-        self._send_prngs(asked)
+        self._send_prngs()
         self._send_arrays()
         if self._fresh > max(512, len(self.objects) // 2):
             self._sweep(roots)
@@ -371,7 +375,7 @@ class Tracker:
         prng = _prng_of(agent)
         if type(prng) is random.Random and id(prng) not in self.numbers:
             number = self._number(prng)
-            self._lazy.add(number)
+            self._of_agents.add(number)
             self._update.new[-1] = (number, PRNG, True)
 
     # --- loggers ------------------------------------------------------------------------------
@@ -512,24 +516,13 @@ class Tracker:
 
     # --- generators and arrays ----------------------------------------------------------------
 
-    def _send_prngs(self, asked: Iterable[object]) -> None:
-        wanted = {
-            number
-            for agent in asked
-            if (number := self.numbers.get(id(_prng_of(agent)))) in self._lazy
-        }
-        for number, base in self._prngs.items():
-            lazy = number in self._lazy
-            if lazy and base and number not in wanted:
+    def _send_prngs(self) -> None:
+        for number, before in self._prngs.items():
+            if before and number in self._of_agents:
                 continue
             packed = pack_prng(cast("random.Random", self.objects[number]))
-            if base == packed and not lazy:
-                continue
-            self._prngs[number] = packed
-            if base and base[HEADER:-4] == packed[HEADER:-4] and base[0] == packed[0]:
-                # the words stay while numbers are drawn from them
-                self._update.prngs.append((number, packed[:HEADER] + packed[-4:]))
-            else:
+            if packed != before:
+                self._prngs[number] = b"sent" if number in self._of_agents else packed
                 self._update.prngs.append((number, packed))
 
     def _send_arrays(self) -> None:
@@ -558,7 +551,7 @@ class Tracker:
             self._prngs.pop(number, None)
             self._arrays.pop(number, None)
             self._loggers.pop(number, None)
-        self._lazy.difference_update(dead)
+        self._of_agents.difference_update(dead)
         self._opaques.drop(dead)
         self._rows.drop(number for number in dead if number in self._rows)
         self._update.dropped = dead

@@ -46,7 +46,7 @@ class Update:
         tuples: classes (or None) and items.
         rows: keys and values.
         splices: first and last replaced position of a list, and the new items.
-        prngs: packed states, without the words where these stay.
+        prngs: packed states.
         arrays: type, shape, order, whether it can be written to, and content.
         opaques: objects, what they refer to, and the encoded list of them.
         order: the tuples and opaques (by their first number) in the order in which to make them.
