@@ -96,7 +96,8 @@ def _parts(obj: Any) -> list[tuple[str, object]]:
     elif isinstance(obj, np.random.RandomState):
         parts += [(".state", obj.get_state(legacy=False))]
     elif isinstance(obj, np.ndarray):
-        parts += [(".array", (obj.dtype.str, obj.shape, obj.tobytes()))]
+        content = [*obj.flat] if obj.dtype.hasobject else obj.tobytes()
+        parts += [(".array", (obj.dtype.str, obj.shape, obj.flags.writeable, content))]
     elif isinstance(obj, types.MethodType):
         parts += [(".__func__", obj.__func__), (".__self__", obj.__self__)]
     parts += [(f".{name}", value) for name, value in getattr(obj, "__dict__", {}).items()]

@@ -311,7 +311,9 @@ class _Questioner:
             self._replica.set_generator(agent, ask.prng)
         # what agents asked before it have done to it
         before = _attributes(agent)
-        lost = [LostChanges(ask.number, changed_names(self._as_sent(ask.number), before, ask.names))]
+        lost = [
+            LostChanges(ask.number, changed_names(self._as_sent(ask.number), before, ask.names))
+        ]
         generators = generator_states(agent, ask.names)
         generated_until = getattr(self._simulator.fundamentals, "_generated_until", None)
         self._traffic.calls = []

@@ -66,6 +66,7 @@ class Replica:
         self._tuples: dict[int, tuple[int | None, Coded]] = {}
         self._groups: dict[int, tuple[tuple[int, ...], tuple[int, ...], bytes]] = {}
         self._written: dict[int, bytes | None] = {}
+        self._key_of: dict[int, int] = {}
         self._prngs: dict[int, bytes] = {}
         self._of_agents: set[int] = set()
         self._arrays: dict[int, _Array] = {}
@@ -246,9 +247,37 @@ class Replica:
                 self._groups.pop(member, None)
                 self._written.pop(member, None)
                 self._tuples.pop(member, None)
+                self._key_of[member] = key
             self._groups[key] = group
-        self._make(update.order)
-        self._remake_holders()
+        self._make_again(update.order)
+
+    def _make_again(self, keys: Iterable[int]) -> None:
+        """Make tuples and groups, and all of those that hold them or something else that is new."""
+        wanted = dict.fromkeys(keys)
+        changed = set(self._old)
+        for key in wanted:
+            members = self._groups[key][0] if key in self._groups else (key,)
+            changed.update(number for number in members if number in self.objects)
+        while changed:
+            holders = [
+                key
+                for key in (*self._tuples, *self._groups)
+                if key not in wanted and not changed.isdisjoint(self._needs(key))
+            ]
+            if not holders:
+                break
+            wanted.update(dict.fromkeys(holders))
+            for key in holders:
+                changed.update(self._groups[key][0] if key in self._groups else (key,))
+
+        def needs(key: int) -> Iterable[int]:
+            return (self._key_of.get(number, number) for number in self._needs(key))
+
+        self._make(order_of(needs, wanted))
+
+    def _needs(self, key: int) -> Sequence[int]:
+        """Return what a tuple or a group is made of."""
+        return self._tuples[key][1][2] if key in self._tuples else self._groups[key][1]
 
     def _make(self, keys: Iterable[int]) -> None:
         """Make tuples and groups of opaque objects."""
@@ -270,26 +299,6 @@ class Replica:
             return tuple(items)
         return tuple.__new__(cast("type[tuple[object, ...]]", self.objects[cls_number]), items)
 
-    def _remake_holders(self) -> None:
-        """Make tuples and groups again that hold something that was."""
-        if not self._old:
-            return
-        stale: dict[int, Sequence[int]] = {}
-        changed = set(self._old)
-        while True:
-            new: dict[int, Sequence[int]] = {}
-            for key, (_, coded) in self._tuples.items():
-                if key not in changed and not changed.isdisjoint(coded[2]):
-                    new[key] = coded[2]
-            for key, (members, needs, _) in self._groups.items():
-                if changed.isdisjoint(members) and not changed.isdisjoint(needs):
-                    new[key] = needs
-            if not new:
-                break
-            stale.update(new)
-            changed.update(new, *(self._groups[key][0] for key in new if key in self._groups))
-        self._make(order_of(lambda key: stale[key], stale))
-
     def _replace(self, rows: dict[int, Row]) -> None:
         """Add the rows that hold objects in whose place there are others now."""
         if not self._old:
@@ -299,16 +308,18 @@ class Replica:
         def replaced(values: Sequence[object]) -> list[object]:
             return [self.objects[by_id[id(v)]] if id(v) in by_id else v for v in values]
 
-        for number, row in [*self.rows.items(), *self._states.items(), *rows.items()]:
-            if self.kinds[number] == STATE and row is self.rows.of(number):
-                continue  # what it made of its state; that itself is among the states
-            if number in rows and row is not rows[number]:
-                continue
+        for number, row in {**dict(self.rows.items()), **self._states, **rows}.items():
             keys, values = row
             if not by_id.keys().isdisjoint(map(id, values)) or (
                 self.kinds[number] == DICT and not by_id.keys().isdisjoint(map(id, keys))
             ):
                 rows[number] = (tuple(replaced(keys)), replaced(values))
+        for number, state in self._states.items():
+            # what it made of its state may hold them, too, in ways that are not known
+            live = self.rows.of(number)
+            held = live is None or not by_id.keys().isdisjoint(map(id, live[1]))
+            if held or number in self._hidden:
+                rows.setdefault(number, state)
         for view in self.views.values():
             sent = dict(zip(view.sent, replaced([*view.sent.values()]), strict=True))
             view.sent.update(sent)
@@ -414,7 +425,7 @@ class Replica:
                 del self.numbers[id(obj)]
             for table in (
                 *(self.kinds, self._classes, self._states, self._tuples, self._groups),
-                *(self._written, self._prngs, self._arrays, self.views),
+                *(self._written, self._key_of, self._prngs, self._arrays, self.views),
             ):
                 cast("dict[int, object]", table).pop(number, None)
             self._hidden.discard(number)
@@ -457,8 +468,7 @@ class Replica:
         opaque = {
             key for key, data in self._written.items() if not data or self._write(key) != data
         }
-        self._make(order_of(lambda key: self._groups[key][1], opaque))
-        self._remake_holders()
+        self._make_again(opaque)
         self._replace(rows)
         self._fill(rows)
         for number, packed in self._prngs.items():
