@@ -3,14 +3,15 @@
 ```
                      main                                  ║              worker
                                                            ║
-settings ─▶ runner ─▶ planner ─▶ codec: encode ── bytes ──▶║──▶ codec: decode ─▶ replica ─▶ submit_orders
-               ▲                                           ║                                    │
-               └── applier ◀── codec: decode ◀── bytes ────║◀── codec: encode ◀─ orders, PRNG, ─┘
-                     │                                     ║                     listed values
+settings ─▶ runner ─▶ planner ─▶ tracker ──── update ─────▶║──▶ replica ─────▶ submit_orders
+               ▲                    ▲                      ║       ▲ put back        │
+               │                simulation                 ║       └─────────────────┤
+               └── applier ◀── codec: decode ◀── bytes ────║◀── codec: encode ◀──────┘
+                     │                                     ║    orders, PRNG, listed values
                      ▼
               agents, orders
 ```
-"""  # noqa: E501 - a drawing
+"""
 
 from importlib.metadata import version as _version
 

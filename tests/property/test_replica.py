@@ -1,8 +1,8 @@
 """Laws of replicas: whatever changes on either side, the worker has what main has.
 
 The world is a root with objects of every kind that a replica tells apart, each of which may hold
-any other. Actions change it in main, as events, callbacks and markets do, or in the worker, as agents
-do; the latter are undone.
+any other. Actions change it in main, as events, callbacks and markets do, or in the worker, as
+agents do; the latter are undone.
 """
 
 from __future__ import annotations

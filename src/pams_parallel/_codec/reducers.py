@@ -12,7 +12,7 @@ Reducers: TypeAlias = Mapping[type, Callable[[Any], Any]]
 
 # PyTorch's reducers hand over memory instead of values: an agent that trains in one worker would
 # change the tensors of main and of the other workers, and the handle can be opened only once,
-# while a snapshot is read by every worker. Tensors also have an ordinary reducer, by value.
+# while an update is read by every worker. Tensors also have an ordinary reducer, by value.
 _SHARING_MODULES: Final = ("torch.multiprocessing.",)
 
 
