@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from .._codec.prng_state import pack_prng, unpack_prng
+from .._codec.prng_state import PACKED_SIZE, pack_prng, unpack_prng
 from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
 from .._replica_logger import LoggerTraffic, LoggerView, make_replica_logger
@@ -143,12 +143,13 @@ class Replica:
             rows[number] = ((), [*values[:start], *self._values(items), *values[stop:]])
         self._replace(rows)
         self._fill(rows)
-        for number, packed in update.prngs:
+        numbers, states = update.prngs
+        for index, number in enumerate(numbers):
             self._position = number
-            self._prngs[number] = packed
-            self._restore_prng(number)
-            if number in self._of_agents:
-                del self._prngs[number]  # is set when the agent is asked
+            packed = memoryview(states)[index * PACKED_SIZE : (index + 1) * PACKED_SIZE]
+            self._set_prng(number, packed)
+            if number not in self._of_agents:  # those are set when the agent is asked
+                self._prngs[number] = bytes(packed)
         for number, _, change in update.loggers:
             self.views[number].sent.clear()
             values = self._values(change.values)
@@ -396,8 +397,8 @@ class Replica:
         """Bring the generator of an agent that is about to be asked up to date."""
         vars(agent)["prng"].setstate(unpack_prng(packed))
 
-    def _restore_prng(self, number: int) -> None:
-        state: Any = unpack_prng(self._prngs[number])
+    def _set_prng(self, number: int, packed: bytes | memoryview) -> None:
+        state: Any = unpack_prng(packed)
         cast("random.Random", self.objects[number]).setstate(state)
 
     def _write_new(self) -> None:
@@ -474,7 +475,7 @@ class Replica:
         for number, packed in self._prngs.items():
             prng = cast("random.Random", self.objects[number])
             if pack_prng(prng) != packed:
-                self._restore_prng(number)
+                self._set_prng(number, packed)
         self._write_new()
 
 

@@ -30,7 +30,7 @@ Row = tuple[Keys, list[object]]
 ReadState = Callable[[Any], Row]
 """Reads the row of an object that says itself what its state is."""
 
-_SECTION: Final = 32
+_SECTION: Final = 16
 _flatten: Final = chain.from_iterable
 _dict_of: Final = attrgetter("__dict__")
 

@@ -517,13 +517,18 @@ class Tracker:
     # --- generators and arrays ----------------------------------------------------------------
 
     def _send_prngs(self) -> None:
+        numbers: list[int] = []
+        states: list[bytes] = []
         for number, before in self._prngs.items():
             if before and number in self._of_agents:
                 continue
             packed = pack_prng(cast("random.Random", self.objects[number]))
             if packed != before:
                 self._prngs[number] = b"sent" if number in self._of_agents else packed
-                self._update.prngs.append((number, packed))
+                numbers.append(number)
+                states.append(packed)
+        # in one piece: thousands of small ones would leave a worker's memory full of holes
+        self._update.prngs = (numbers, b"".join(states))
 
     def _send_arrays(self) -> None:
         for number, before in self._arrays.items():

@@ -46,7 +46,7 @@ class Update:
         tuples: classes (or None) and items.
         rows: keys and values.
         splices: first and last replaced position of a list, and the new items.
-        prngs: packed states.
+        prngs: generators, and their packed states one after the other.
         arrays: type, shape, order, whether it can be written to, and content.
         opaques: objects, what they refer to, and the encoded list of them.
         order: the tuples and opaques (by their first number) in the order in which to make them.
@@ -61,7 +61,7 @@ class Update:
     tuples: dict[int, tuple[int | None, Coded]] = field(default_factory=dict)
     rows: list[tuple[int, Coded, Coded]] = field(default_factory=list)
     splices: list[tuple[int, int, int, Coded]] = field(default_factory=list)
-    prngs: list[tuple[int, bytes]] = field(default_factory=list)
+    prngs: tuple[list[int], bytes] = ([], b"")
     arrays: list[tuple[int, str, tuple[int, ...], str, bool, bytes]] = field(default_factory=list)
     opaques: dict[int, tuple[tuple[int, ...], tuple[int, ...], bytes]] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
