@@ -13,6 +13,7 @@ READY is said once, when the initializer has run. ``_lane`` is main's half.
 from __future__ import annotations
 
 import contextlib
+import gc
 import pickle
 import signal
 import socket
@@ -56,6 +57,9 @@ def serve(
     initargs: tuple[Any, ...],
 ) -> None:
     """Serve main until the pipe ends (the main function of a worker process)."""
+    # What a forked process inherits stays as it is: the collector would only make copies of it, by
+    # writing on every page.
+    gc.freeze()
     for other in inherited:
         other.close()
     # Ctrl-C goes to all processes of a terminal. Main alone decides what it means.

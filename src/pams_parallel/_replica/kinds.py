@@ -69,6 +69,21 @@ LIST_TYPES: Final = (list, deque)
 MUTABLE_ROWS: Final = frozenset({RECORD, STATE, DICT, LIST, SET})
 
 
+_PHASES: Final = {RECORD: 1, LIST: 2, DICT: 4, SET: 4, STATE: 5}
+
+
+def phase_of(kind: int, cls: type | None) -> int:
+    """Return when to fill an object: those that others are hashed by come first.
+
+    Args:
+        kind: of the object.
+        cls: its class, where it has one of a user.
+    """
+    if cls is not None and has_own_hash(cls):
+        return 0 if kind == RECORD else 3
+    return _PHASES[kind]
+
+
 class Kinds:
     """Tells the kinds of objects; remembers those of types."""
 

@@ -21,10 +21,10 @@ from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
 from .._replica_logger import LoggerTraffic, LoggerView, make_replica_logger
 from ..exceptions import PayloadError, UnknownReferenceError
-from .kinds import ATOM_TYPES, DICT, LIST, PRNG, RECORD, SET, STATE, has_own_hash, is_atom
+from .kinds import ATOM_TYPES, DICT, LIST, RECORD, SET, STATE, is_atom, phase_of
 from .opaques import Recorder, order_of
 from .rows import Row, Rows, is_set
-from .update import Coded, LoggerUpdate, Update
+from .update import Coded, CodedRow, LoggerUpdate, Update
 
 _NO_REFERENCES: Final = ReferenceTable(())
 _Array = tuple[str, tuple[int, ...], str, bool, bytes]
@@ -57,7 +57,7 @@ class Replica:
         self.objects: dict[int, object] = {}
         self.numbers: dict[int, int] = {}
         self.kinds: dict[int, int] = {}
-        self.rows = Rows(lambda obj: self.rows.read_record(obj))
+        self.rows = Rows(lambda obj: self.rows.read_record(obj), self.objects, self.kinds)
         self.simulator = -1
         self._classes: dict[int, type] = {}
         self._states: dict[int, Row] = {}
@@ -134,10 +134,13 @@ class Replica:
         self._hash_early(update)
         self._take_unchangeable(update)
         self._position = -1
-        rows = {
-            number: (self._keys(number, keys), self._values(values))
-            for number, keys, values in update.rows
-        }
+        rows: dict[int, Row] = {}
+        for pack in update.rows:
+            rows.update(self._read_rows(pickle.loads(pack)))
+            if update.first:  # nothing is replaced: each part can be done with before the next
+                self._fill(rows)
+                rows = {}
+        update.new.clear()
         for number, start, stop, items in update.splices:
             _, values = self.rows.of(number) or ((), [])
             rows[number] = ((), [*values[:start], *self._values(items), *values[stop:]])
@@ -156,6 +159,10 @@ class Replica:
             self.views[number].sent.update(zip(change.sent, values, strict=True))
         self._drop(update.dropped)
         self._write_new()
+
+    def _read_rows(self, rows: Iterable[CodedRow]) -> Iterable[tuple[int, Row]]:
+        for number, keys, values in rows:
+            yield number, (self._keys(number, keys), self._values(values))
 
     def _put(self, number: int, obj: object) -> None:
         old = self.objects.get(number)
@@ -182,8 +189,6 @@ class Replica:
             if shape:
                 self._of_agents.add(number)
         self.kinds[number] = kind
-        if kind != PRNG:
-            self.rows.add(number, kind, obj)
         self._put(number, obj)
 
     def _make_logger(self, number: int, cls_number: int, change: LoggerUpdate) -> None:
@@ -202,7 +207,8 @@ class Replica:
 
     def _values(self, coded: Coded) -> list[object]:
         values, positions, numbers = coded
-        decoded = list(values)
+        # a list was made for this by the unpickler; the items of tuples are needed again
+        decoded = values if type(values) is list else list(values)
         for position, number in zip(positions, numbers, strict=True):
             decoded[position] = self.objects[number]
         return decoded
@@ -223,10 +229,7 @@ class Replica:
 
     def _hash_early(self, update: Update) -> None:
         """Give records that are hashed by what they hold as much of it as is there."""
-        for number, keys, (values, positions, numbers) in update.rows:
-            cls = self._classes.get(number)
-            if cls is None or self.kinds[number] != RECORD or not has_own_hash(cls):
-                continue
+        for number, keys, (values, positions, numbers) in update.hashed:
             self._position = number
             there = [*values]
             missing = set()
@@ -353,10 +356,7 @@ class Replica:
             self.rows.take(number, row)
 
     def _phase(self, number: int) -> int:
-        kind = self.kinds[number]
-        if kind in (RECORD, STATE) and has_own_hash(self._classes[number]):
-            return 0 if kind == RECORD else 3
-        return _PHASES[kind]
+        return phase_of(self.kinds[number], self._classes.get(number))
 
     def _fill_record(self, obj: Any, row: Row) -> None:
         keys, values = row
@@ -365,7 +365,8 @@ class Replica:
         own = keys.index(None) if None in keys else len(keys)
         if hasattr(obj, "__dict__"):
             attributes = vars(obj)
-            attributes.clear()
+            if attributes:  # one that was never cleared may share its keys with others
+                attributes.clear()
             attributes.update(zip(keys[:own], values, strict=False))
         slots = dict(zip(keys[own + 1 :], values[own + 1 :], strict=True))
         for name, slot in self.rows.slots(cls):
@@ -419,7 +420,7 @@ class Replica:
 
     def _drop(self, numbers: Iterable[int]) -> None:
         numbers = [number for number in numbers if number in self.objects]
-        self.rows.drop(number for number in numbers if number in self.rows)
+        self.rows.drop(numbers)
         for number in numbers:
             obj = self.objects.pop(number)
             if self.numbers.get(id(obj)) == number:
@@ -477,9 +478,6 @@ class Replica:
             if pack_prng(prng) != packed:
                 self._set_prng(number, packed)
         self._write_new()
-
-
-_PHASES: Final = {RECORD: 1, LIST: 2, DICT: 4, SET: 4, STATE: 5}
 
 
 def set_state(obj: Any, state: Any) -> None:

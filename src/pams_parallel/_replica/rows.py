@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import types
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, Final, cast
@@ -52,11 +52,19 @@ def slots_of(cls: type) -> tuple[tuple[str, Any], ...]:
 class Rows:
     """The rows of objects as they were last taken."""
 
-    def __init__(self, read_state: ReadState) -> None:
-        """Take what reads rows of ``STATE`` objects."""
+    def __init__(
+        self, read_state: ReadState, objects: Mapping[int, Any], kinds: Mapping[int, int]
+    ) -> None:
+        """Begin with no rows.
+
+        Args:
+            read_state: reads rows of ``STATE`` objects.
+            objects: all objects by number.
+            kinds: their kinds.
+        """
         self._read_state = read_state
-        self._objects: dict[int, Any] = {}
-        self._kinds: dict[int, int] = {}
+        self._objects = objects
+        self._kinds = kinds
         self._rows: dict[int, Row] = {}
         self._places: dict[int, tuple[_Section, int]] = {}
         self._sections: dict[type[_Section], list[_Section]] = {}
@@ -66,14 +74,6 @@ class Rows:
         self._slots: dict[type, tuple[tuple[str, Any], ...]] = {}
         self._known_keys: dict[Keys, Keys] = {}
         self._blanks = 0
-
-    def add(self, number: int, kind: int, obj: object) -> None:
-        """Take an object in; it has no row until `take`."""
-        self._objects[number] = obj
-        self._kinds[number] = kind
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._objects
 
     def of(self, number: int) -> Row | None:
         """Return the row of an object as it was taken; None when it has none."""
@@ -170,7 +170,6 @@ class Rows:
                 self._leave(number)
             self._singles.discard(number)
             self._long.discard(number)
-            del self._objects[number], self._kinds[number]
             self._rows.pop(number, None)
         if self._blanks > len(self._places):
             self._rebuild()

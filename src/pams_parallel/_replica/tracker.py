@@ -38,10 +38,11 @@ from .kinds import (
     TUPLE,
     Kinds,
     is_atom,
+    phase_of,
 )
 from .opaques import CannotWriteError, Opaques, order_of
 from .rows import LONG, Row, Rows, changed_span
-from .update import Coded, LoggerUpdate, Update
+from .update import Coded, CodedRow, LoggerUpdate, Update
 
 _NO_REFERENCES: Final = ReferenceTable(())
 _SPLICED: Final = 32
@@ -71,6 +72,10 @@ class CannotSendError(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
+
+
+_PACK: Final = 512
+"""Rows that are pickled together."""
 
 
 class _StartAgainError(Exception):
@@ -110,7 +115,7 @@ class Tracker:
         self.objects: dict[int, object] = {}
         self.numbers: dict[int, int] = {}
         self.kinds: dict[int, int] = {}
-        self._rows = Rows(read_state)
+        self._rows = Rows(read_state, self.objects, self.kinds)
         self._opaques = Opaques(self._backend, self.objects, self.numbers, self._adopt)
         self._next = 0
         self._classes: dict[int, type] = {}
@@ -121,6 +126,7 @@ class Tracker:
         self._arrays: dict[int, tuple[str, tuple[int, ...], str, bool, bytes] | None] = {}
         self._loggers: dict[int, tuple[tuple[str, ...], list[object], object]] = {}
         self._fresh = 0
+        self._coded: list[CodedRow] = []
         self._update = Update(first=True)
 
     # --- what others ask ----------------------------------------------------------------------
@@ -231,9 +237,24 @@ class Tracker:
         except _StartAgainError:
             self._begin()
             update = self._make(simulator, loggers)
+        self._pack_rows()
         data = pickle.dumps(update, 5)
         self._update = Update(first=False)
         return data
+
+    def _pack_rows(self) -> None:
+        """Pickle the rows some at a time: a worker then never holds all of them twice."""
+
+        def phase(row: CodedRow) -> int:
+            return phase_of(self.kinds[row[0]], self._classes.get(row[0]))
+
+        rows, self._coded = self._coded, []
+        live = [row for row in rows if row[0] in self.kinds]  # others are gone again
+        live.sort(key=phase)
+        self._update.hashed = [row for row in live if phase(row) == 0]
+        self._update.rows = [
+            pickle.dumps(live[start : start + _PACK], 5) for start in range(0, len(live), _PACK)
+        ]
 
     def _make(self, simulator: object, loggers: Sequence[object]) -> Update:
         update = self._update
@@ -270,7 +291,6 @@ class Tracker:
                 raise CannotSendError(number) from error
         elif kind in MUTABLE_ROWS:
             self._update.new.append((number, kind, self._shape(obj, kind, number)))
-            self._rows.add(number, kind, obj)
             self._pending.append(number)
         elif kind == PRNG:
             self._update.new.append((number, kind, None))
@@ -322,7 +342,7 @@ class Tracker:
             number = self._register(top, TUPLE)
             cls = None if type(top) is tuple else self._number(type(top))
             coded = self._code(top)
-            self._update.tuples[number] = (cls, coded)
+            self._update.tuples[number] = (cls, (tuple(coded[0]), coded[1], coded[2]))
             self._items[number] = (*coded[2], *(() if cls is None else (cls,)))
         return self.numbers[id(obj)]
 
@@ -363,7 +383,7 @@ class Tracker:
         if kind == RECORD and self._is_agent(type(obj)):
             self._note_lazy(obj)
         coded_keys: Coded = self._code(keys) if kind == DICT else (keys, (), ())
-        self._update.rows.append((number, coded_keys, self._code(values)))
+        self._coded.append((number, coded_keys, self._code(values)))
 
     def _send_splice(self, number: int, old: list[object], new: list[object]) -> None:
         long = len(new) > LONG and all(map(is_atom, new))
@@ -558,7 +578,7 @@ class Tracker:
             self._loggers.pop(number, None)
         self._of_agents.difference_update(dead)
         self._opaques.drop(dead)
-        self._rows.drop(number for number in dead if number in self._rows)
+        self._rows.drop(dead)
         self._update.dropped = dead
         self._fresh = 0
 

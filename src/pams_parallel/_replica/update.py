@@ -10,6 +10,10 @@ Coded = tuple[Sequence[object], Sequence[int], Sequence[int]]
 """Values, with None where an object stands; the positions of these; their numbers."""
 
 
+CodedRow = tuple[int, Coded, Coded]
+"""An object, its keys and its values."""
+
+
 @dataclass(slots=True)
 class LoggerUpdate:
     """A logger as far as workers know it.
@@ -44,7 +48,8 @@ class Update:
         new: objects with their kind, and what is needed to make an empty one: the number of the
             class of a record, the longest length of a deque, the sort of a dict.
         tuples: classes (or None) and items.
-        rows: keys and values.
+        hashed: rows of records that are hashed by what they hold.
+        rows: all rows, some at a time, pickled, in the order in which to fill objects.
         splices: first and last replaced position of a list, and the new items.
         prngs: generators, and their packed states one after the other.
         arrays: type, shape, order, whether it can be written to, and content.
@@ -59,7 +64,8 @@ class Update:
     constants: list[tuple[int, bytes]] = field(default_factory=list)
     new: list[tuple[int, int, Any]] = field(default_factory=list)
     tuples: dict[int, tuple[int | None, Coded]] = field(default_factory=dict)
-    rows: list[tuple[int, Coded, Coded]] = field(default_factory=list)
+    hashed: list[CodedRow] = field(default_factory=list)
+    rows: list[bytes] = field(default_factory=list)
     splices: list[tuple[int, int, int, Coded]] = field(default_factory=list)
     prngs: tuple[list[int], bytes] = ([], b"")
     arrays: list[tuple[int, str, tuple[int, ...], str, bool, bytes]] = field(default_factory=list)
