@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._codec.diagnose import attributes_of
+from ._codec.prng_state import unpack_prng
 
 
 class ReceivedAttributes(dict[str, object]):
@@ -33,6 +34,7 @@ class AgentResult:
             has none.
         names: its listed attributes.
         attributes: what came back of them.
+        prng_before: the packed state that its generator has now; None where that is not known.
         lost: objects of main of which changes in the worker did not come back, and the names.
         fundamentals_until: see ``AgentReport``.
     """
@@ -45,6 +47,7 @@ class AgentResult:
     attributes: ReceivedAttributes
     lost: tuple[tuple[object, tuple[str, ...]], ...] = ()
     fundamentals_until: int | None = None
+    prng_before: bytes | None = None
 
 
 def apply_result(
@@ -71,14 +74,17 @@ def apply_result(
     own = dict(getattr(agent, "__dict__", {}))
     slots = {name: value for name, value in attributes_of(agent) if name not in own}
     prng: Any = getattr(agent, "prng", None)
-    # costs 11 us; only what is about to be changed needs to be kept
-    prng_before = None if result.prng_state is None else prng.getstate()
+    prng_before: Any = None
+    if result.prng_before is None and result.prng_state is not None:
+        prng_before = prng.getstate()
     try:
         if result.names:
             receive_attributes(agent, result.attributes)
         return receive_orders(agent, result.orders, result.prng_state)
     except BaseException:
         _put_back(agent, own, slots)
+        if result.prng_before is not None:
+            prng_before = unpack_prng(result.prng_before)
         if prng_before is not None:
             prng.setstate(prng_before)
         raise

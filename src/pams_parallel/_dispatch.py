@@ -38,7 +38,7 @@ from ._messages import (
 from ._pool import LaneDiedError, WorkerPool
 from ._replica import CannotSendError, Tracker, Wanted
 from ._simulation import describe, parts_of_simulation
-from ._worker import VALUE_NOUNS, LocalSetup, run_chunk
+from ._worker import LocalSetup, nouns_of, run_chunk
 from .exceptions import (
     DecodeError,
     PayloadError,
@@ -94,11 +94,13 @@ class _Progress:
         chunk: the agents that are still to be asked.
         outcomes: what came of them; None while unknown.
         tail: the failure of the agent after them.
+        asks: what workers were told of these agents.
     """
 
     chunk: Chunk
     outcomes: list[Outcome] | None = None
     tail: AgentFailure | None = None
+    asks: tuple[Ask, ...] = ()
 
 
 class Dispatcher:
@@ -141,7 +143,9 @@ class Dispatcher:
             # What was not sent for certain is forgotten: workers must not miss anything.
             tracker, self._tracker = self._tracker if keeps else None, None
             tracker, refresh = self._refresh(tracker, simulator, logger)
-            tasks = [self._asks(tracker, one.chunk) for one in pending]
+            for one in pending:
+                one.asks = self._asks(tracker, one.chunk)
+            tasks = [one.asks for one in pending]
             answers = _run(executor, refresh, tasks, [one.chunk for one in pending])
             self._tracker = tracker if keeps else None
             needs = [
@@ -242,8 +246,10 @@ class Dispatcher:
             return
         remaining = iter(values)
         outcomes: list[Outcome] = [
-            _result(agent, names, one, remaining, tracker)
-            for (agent, names), one in zip(progress.chunk, report.agents, strict=False)
+            _result(agent, ask, one, remaining, tracker)
+            for (agent, _), ask, one in zip(
+                progress.chunk, progress.asks, report.agents, strict=False
+            )
         ]
         if report.failure is not None:
             outcomes.append(AgentFailure(self._failure(tracker, progress.chunk, report.failure)))
@@ -256,9 +262,7 @@ class Dispatcher:
     ) -> tuple[int, BaseException]:
         """Return position and error of the agent whose values cannot be loaded."""
         nouns = [
-            (number, noun)
-            for number, one in enumerate(report.agents)
-            for noun in (*VALUE_NOUNS, *(f"attribute {name!r}" for name in one.present))
+            (number, noun) for number, one in enumerate(report.agents) for noun in nouns_of(one)
         ]
         number, noun = nouns[max(failed.position, 0)]
         owner = describe(chunk[number][0])
@@ -311,7 +315,7 @@ def _is_agent(cls: type) -> bool:
 
 def _result(
     agent: Agent,
-    names: tuple[str, ...],
+    ask: Ask,
     report: AgentReport,
     values: Iterator[Any],
     tracker: Tracker,
@@ -323,7 +327,8 @@ def _result(
         orders=orders,
         calls=calls,
         prng_state=state if report.prng is None else unpack_prng(report.prng),
-        names=names,
+        names=ask.names,
+        prng_before=ask.prng,
         attributes=ReceivedAttributes(attributes, report.deleted),
         lost=tuple((tracker.objects[one.number], one.names) for one in report.lost),
         fundamentals_until=report.fundamentals_until,

@@ -48,8 +48,12 @@ from .exceptions import PamsParallelError, PayloadError, WorkerInitializerError
 _NOTHING: Final = ReferenceTable(())
 _MISSING: Final = object()
 
-VALUE_NOUNS: Final = ("its orders", "its log calls", "the state of its prng")
-"""The values of every agent in a payload, in their order; those of listed attributes follow."""
+
+def nouns_of(report: AgentReport) -> list[str]:
+    """Return what the values of an agent in a payload are, in their order."""
+    attributes = [f"attribute '{name}'" for name in report.present]
+    return ["its orders", "its log calls", "the state of its prng", *attributes]
+
 
 Initializer = tuple[Callable[..., Any], tuple[Any, ...]]
 """The worker initializer and its arguments."""
@@ -260,7 +264,6 @@ class _Asked:
     report: AgentReport
     agent: object
     values: list[object]
-    nouns: list[str]
 
 
 @dataclass(slots=True)
@@ -311,21 +314,21 @@ class _Questioner:
             self._replica.set_generator(agent, ask.prng)
         # what agents asked before it have done to it
         before = _attributes(agent)
-        lost = [
-            LostChanges(ask.number, changed_names(self._as_sent(ask.number), before, ask.names))
-        ]
+        by_others: tuple[str, ...] = ()
+        if self._replica.rows.has_changed(ask.number):
+            by_others = changed_names(self._as_sent(ask.number), before, ask.names)
         generators = generator_states(agent, ask.names)
         generated_until = getattr(self._simulator.fundamentals, "_generated_until", None)
         self._traffic.calls = []
         orders = agent.submit_orders(markets=self._simulator.markets)
         len(orders)  # what PAMS asks of the result first; a generator has none and cannot travel
         self._accepted[ask.number] = _attributes(agent)
-        changed = set(changed_names(before, self._accepted[ask.number], ask.names))
-        after = generator_states(agent, ask.names)
-        changed.update(
-            name for name, old in generators.items() if name in after and after[name] != old
-        )
-        lost.append(LostChanges(ask.number, tuple(sorted(changed))))
+        changed = changed_names(before, self._accepted[ask.number], ask.names)
+        if generators:
+            after = generator_states(agent, ask.names)
+            drawn = {name for name, old in generators.items() if after.get(name, old) != old}
+            changed = tuple(sorted(drawn.union(changed)))
+        lost = [LostChanges(ask.number, names) for names in (by_others, changed) if names]
         until = getattr(self._simulator.fundamentals, "_generated_until", None)
         prng: Any = getattr(agent, "prng", None)
         attributes = {name: _read_listed(agent, name) for name in ask.names}
@@ -334,7 +337,7 @@ class _Questioner:
             prng=pack_prng(prng) if is_packable(prng) else None,
             present=tuple(present),
             deleted=tuple(name for name in ask.names if name not in present),
-            lost=tuple(change for change in lost if change.names),
+            lost=tuple(lost),
             fundamentals_until=until if until != generated_until else None,
         )
         state = read_state(prng) if report.prng is None else None
@@ -346,10 +349,6 @@ class _Questioner:
                 [tuple(call) for call in self._traffic.calls],
                 state,
                 *present.values(),
-            ],
-            nouns=[
-                *VALUE_NOUNS,
-                *(f"attribute '{name}'" for name in present),
             ],
         )
 
@@ -437,7 +436,7 @@ class _Questioner:
         return self._codec.explain(
             one.values[number],
             describe(one.agent),
-            one.nouns[number],
+            nouns_of(one.report)[number],
             self._public,
             self._foreign,
             failed.__cause__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 
 # Deep enough for what people build; a deeper culprit is named by the path down to here.
@@ -66,13 +67,28 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
 def attributes_of(value: object) -> list[tuple[str, object]]:
     """Return the attributes of an instance, in its dict and in its slots."""
     found = list(getattr(value, "__dict__", {}).items())
-    for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            mangled = f"_{cls.__name__.lstrip('_')}{name}" if _is_private(name) else name
-            if mangled not in ("__dict__", "__weakref__") and hasattr(value, mangled):
-                found.append((mangled, getattr(value, mangled)))
+    for name in _slot_names(type(value)):
+        if hasattr(value, name):
+            found.append((name, getattr(value, name)))
     return found
+
+
+_known_slots: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def _slot_names(cls: type) -> tuple[str, ...]:
+    known = _known_slots.get(cls)
+    if known is not None:
+        return known
+    names: list[str] = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            mangled = f"_{base.__name__.lstrip('_')}{name}" if _is_private(name) else name
+            if mangled not in ("__dict__", "__weakref__"):
+                names.append(mangled)
+    _known_slots[cls] = tuple(names)
+    return tuple(names)
 
 
 def _is_private(name: str) -> bool:
