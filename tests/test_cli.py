@@ -309,6 +309,45 @@ def test_logger_can_be_copied(tmp_path: Path) -> None:
     assert copied.tables is None
 
 
+def test_run_shows_where_the_time_went(workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--timing` adds the parts of a batch, which add up to the run, and the bytes."""
+    assert main(["run", "cfg.json", "--timing", "--quiet"]) == 0
+    output = capsys.readouterr().out
+    _, timing = output.split("\n\n")
+    shares = {
+        line.split()[0]: float(line.split()[3].rstrip("%"))
+        for line in timing.splitlines()
+        if "%" in line
+    }
+    assert list(shares) == ["encode", "send", "decode", "ask", "return", "apply", "other"]
+    assert sum(shares.values()) == pytest.approx(100.0, abs=1.0)
+    assert re.search(r"^batches +\d+ \(\d+ agents asked, \d+ tasks\)$", timing, re.MULTILINE)
+    assert re.search(r"^sent +[\d,.]+ kB per batch$", timing, re.MULTILINE)
+    assert max(map(len, output.splitlines())) <= 80
+
+
+def test_bench_compares_numbers_of_workers(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`bench` prints a line for the sequential runner and each number of workers, and a verdict."""
+    assert main(["bench", "cfg.json", "-n", "2", "-s", "1", "--quiet"]) == 0
+    _, lines, verdict = capsys.readouterr().out.split("\n\n")
+    found = re.findall(r"^(sequential|\d workers?) +[\d.]+ s", lines, re.MULTILINE)
+    assert found == ["sequential", "1 worker", "2 workers"]
+    assert re.search(r"^2 workers .* [\d.]+x +\d+%$", lines, re.MULTILINE)
+    assert re.match(r"It (pays|does not pay) off: ", verdict)
+    assert "An agent takes " in verdict
+
+
+def test_bench_finds_a_wrong_runner(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times of runs with other results are worth nothing: `bench` says so, with status 1."""
+    monkeypatch.setattr("pams_parallel._applier.set_prng_state", lambda agent, state: None)
+    assert main(["bench", "cfg.json", "-n", "1", "-s", "1", "--quiet"]) == 1
+    assert "The results differ from the sequential ones: 1 worker." in capsys.readouterr().out
+
+
 def test_config_with_a_byte_order_mark(workplace: Path) -> None:
     """A config that an editor began with a byte order mark is read."""
     text = json.dumps(config())
@@ -669,8 +708,8 @@ def test_bad_configs_are_one_line(
 
 
 BAD_ARGUMENTS: dict[str, tuple[list[str], str]] = {
-    "no command": ([], "the following arguments are required: run | verify"),
-    "unknown command": (["walk"], "argument run | verify: invalid choice: 'walk'"),
+    "no command": ([], "the following arguments are required: run | verify | bench"),
+    "unknown command": (["walk"], "argument run | verify | bench: invalid choice: 'walk'"),
     "unknown option": (["run", "--walk"], "unrecognized arguments: --walk"),
     "no file": (["run", "none.json"], "none.json: No such file or directory"),
     "a folder": (["run", "."], ".: Is a directory"),

@@ -17,6 +17,7 @@ from importlib.metadata import version as _version
 
 from ._codec import CodecBackend, DillBackend, PickleBackend, References, ReferenceTable, TaskCodec
 from ._runner import MultiProcessAgentParallelRunner
+from ._stats import BatchStats, RunnerStats
 from ._synced import SyncedAttributesMixin
 from .exceptions import (
     ChunkingError,
@@ -41,6 +42,8 @@ from .exceptions import (
 __version__ = _version("pams-parallel")
 
 __all__ = [
+    "BatchStats",
+    "RunnerStats",
     "ChunkingError",
     "CodecBackend",
     "CodecNotInstalledError",

@@ -16,6 +16,7 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, cast
 
 from pams import Simulator
@@ -38,6 +39,7 @@ from ._messages import (
 from ._pool import LaneDiedError, WorkerPool
 from ._replica import CannotSendError, Tracker, Wanted
 from ._simulation import describe, parts_of_simulation
+from ._stats import BatchStats
 from ._worker import LocalSetup, nouns_of, run_chunk
 from .exceptions import (
     DecodeError,
@@ -119,6 +121,7 @@ class Dispatcher:
         logger: Logger | None,
         chunks: Sequence[Chunk],
         executor: Executor,
+        stats: BatchStats,
     ) -> list[Outcome]:
         """Have the agents of all chunks asked.
 
@@ -130,6 +133,7 @@ class Dispatcher:
             logger: the runner's logger.
             chunks: the agents by task, in asked order.
             executor: runs the tasks.
+            stats: is told what it took.
 
         Returns:
             The outcomes in asked order; those after the first failure of a chunk are left out.
@@ -139,6 +143,7 @@ class Dispatcher:
         """
         progress = [_Progress(chunk) for chunk in chunks]
         while pending := [one for one in progress if one.outcomes is None]:
+            start = perf_counter()
             keeps = isinstance(executor, WorkerPool)
             # What was not sent for certain is forgotten: workers must not miss anything.
             tracker, self._tracker = self._tracker if keeps else None, None
@@ -146,7 +151,8 @@ class Dispatcher:
             for one in pending:
                 one.asks = self._asks(tracker, one.chunk)
             tasks = [one.asks for one in pending]
-            answers = _run(executor, refresh, tasks, [one.chunk for one in pending])
+            answers = _run(executor, refresh, tasks, [one.chunk for one in pending], stats, start)
+            start = perf_counter()
             self._tracker = tracker if keeps else None
             needs = [
                 (type(tracker.objects[number]), name)
@@ -162,6 +168,7 @@ class Dispatcher:
                     one.outcomes = [AgentFailure(answer)]
                 elif not answer.logger_needs:
                     self._take(one, tracker, answer)
+            stats.return_seconds += perf_counter() - start
         return [outcome for one in progress for outcome in one.outcomes or ()]
 
     def _note_earlier(
@@ -185,7 +192,8 @@ class Dispatcher:
         tracker = self._tracker
         if isinstance(executor, WorkerPool) and tracker is not None:
             tasks = [()] * executor.num_lanes
-            answers = _run(executor, None, tasks, [()] * executor.num_lanes)
+            chunks: list[Chunk] = [()] * executor.num_lanes
+            answers = _run(executor, None, tasks, chunks, BatchStats(), perf_counter())
             self._note_earlier(tracker, answers)
 
     def _refresh(
@@ -348,16 +356,41 @@ def _run(
     refresh: Refresh | None,
     tasks: Sequence[tuple[Ask, ...]],
     chunks: Sequence[Chunk],
+    stats: BatchStats,
+    start: float,
 ) -> list[ChunkReport | BaseException]:
     """Run the tasks, and return their reports.
 
     A task is always answered: an exception means that a worker or the executor has failed.
+
+    Args:
+        executor: where.
+        refresh: what workers must know first.
+        tasks: the agents of each task.
+        chunks: the same, for messages.
+        stats: is told what it took.
+        start: when encoding began.
     """
     answers: list[ChunkReport | BaseException | None] = [None] * len(tasks)
-    if isinstance(executor, WorkerPool):
-        broken = _exchange(executor, refresh, tasks, answers)
-    else:
-        broken = _submit(executor, refresh, tasks, answers)
+    run = _exchange if isinstance(executor, WorkerPool) else _submit
+    keeps = isinstance(executor, WorkerPool)
+    encoded = [pickle.dumps(Task(asks, None if keeps else refresh), 5) for asks in tasks]
+    update = pickle.dumps(refresh, 5) if keeps and refresh is not None else None
+    encoded_at = perf_counter()
+    stats.tasks += len(tasks)
+    stats.encoded_bytes += sum(map(len, encoded)) + len(update or b"")
+    stats.encode_seconds += encoded_at - start
+    received, broken = run(executor, update, encoded)
+    waited = perf_counter() - encoded_at
+    decode, ask = 0.0, 0.0
+    for index, data in received.items():
+        stats.received_bytes += len(data)
+        answers[index] = report = pickle.loads(data)
+        if report.decode_seconds + report.ask_seconds > decode + ask:
+            decode, ask = report.decode_seconds, report.ask_seconds
+    stats.decode_seconds += decode
+    stats.ask_seconds += ask
+    stats.send_seconds += max(waited - decode - ask, 0.0)
     if broken is None:
         return cast("list[ChunkReport | BaseException]", answers)
     not_done = [chunk for chunk, answer in zip(chunks, answers, strict=True) if answer is None]
@@ -365,42 +398,36 @@ def _run(
     return [failure if answer is None else answer for answer in answers]
 
 
-def _exchange(
-    pool: WorkerPool,
-    refresh: Refresh | None,
-    tasks: Sequence[tuple[Ask, ...]],
-    answers: list[ChunkReport | BaseException | None],
-) -> BaseException | None:
+Answers = tuple[dict[int, bytes], BaseException | None]
+"""The answers by number of the task, and what has failed."""
+
+
+def _exchange(executor: Any, update: bytes | None, tasks: Sequence[bytes]) -> Answers:
     """Run the tasks in our own workers, which keep their replicas."""
+    pool: WorkerPool = executor
+    received: dict[int, bytes] = {}
     broken: BaseException | None = None
-    encoded = [pickle.dumps(Task(asks), 5) for asks in tasks]
-    update = None if refresh is None else pickle.dumps(refresh, 5)
     try:
-        for number, answer in pool.exchange(update, encoded):
+        for number, answer in pool.exchange(update, tasks):
             if isinstance(answer, LaneDiedError):
                 broken = broken or answer
             else:
-                answers[number] = pickle.loads(answer)
+                received[number] = answer
     except Exception as error:
         broken = broken or error
-    return broken
+    return received, broken
 
 
-def _submit(
-    executor: Executor,
-    refresh: Refresh | None,
-    tasks: Sequence[tuple[Ask, ...]],
-    answers: list[ChunkReport | BaseException | None],
-) -> BaseException | None:
+def _submit(executor: Executor, update: bytes | None, tasks: Sequence[bytes]) -> Answers:
     """Run the tasks in an executor that promises nothing: each brings a whole replica.
 
     When something has failed, the tasks that are not done are not waited for.
     """
     futures: list[Future[bytes]] = []
+    received: dict[int, bytes] = {}
     broken: BaseException | None = None
-    encoded = [pickle.dumps(Task(asks, refresh), 5) for asks in tasks]
     try:
-        for task in encoded:
+        for task in tasks:
             futures.append(executor.submit(run_chunk, task))
     except BrokenExecutor as error:
         broken = error
@@ -409,10 +436,10 @@ def _submit(
         if not future.done():
             continue
         try:
-            answers[number] = pickle.loads(future.result())
+            received[number] = future.result()
         except (Exception, CancelledError) as error:
             broken = broken or error
-    return broken
+    return received, broken
 
 
 def _wait(futures: Sequence[Future[bytes]]) -> None:

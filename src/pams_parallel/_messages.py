@@ -166,6 +166,8 @@ class ChunkReport:
         logger_needs: parts of loggers (number of the logger, attribute) that an agent wanted to
             read and that were not sent: the task must be repeated with them.
         earlier: changes that were found after the answer before, and do not come back.
+        decode_seconds: how long bringing the replica up to date took.
+        ask_seconds: how long the rest took.
     """
 
     agents: tuple[AgentReport, ...] = ()
@@ -173,3 +175,5 @@ class ChunkReport:
     failure: Failure | None = None
     logger_needs: tuple[tuple[int, str], ...] = field(default=())
     earlier: tuple[LostChanges, ...] = ()
+    decode_seconds: float = 0.0
+    ask_seconds: float = 0.0

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from io import TextIOBase
 from multiprocessing.context import BaseContext
+from time import perf_counter
 from types import TracebackType
 from typing import Any, TextIO, TypeAlias
 
@@ -30,6 +31,7 @@ from ._planner import check_chunks, plan_chunks
 from ._pool import WorkerPool
 from ._settings import check_start_method, read_settings
 from ._simulation import generate_fundamentals
+from ._stats import BatchStats, RunnerStats
 from ._synced import read_synced_names
 from ._worker import SERVICE, LocalSetup, initialize_worker, register_setup
 
@@ -63,6 +65,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         start_method: how worker processes are started: ``simulation.startMethod`` in the config,
             else ``default_start_method``; None means multiprocessing's current default.
         default_start_method: for subclasses to set.
+        stats: what the batches since the setup took, bytes and times.
     """
 
     default_start_method: str | None = None
@@ -103,6 +106,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         self._token = uuid.uuid4().hex
         self._local_setup: LocalSetup | None = None
         self._dispatcher: Dispatcher | None = None
+        self.stats = RunnerStats()
         self._lost_changes = LostChangesWarner(type(self).__name__)
 
     # --- lifetime -----------------------------------------------------------------------------
@@ -130,6 +134,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
             SyncedAttributesError: an agent lists bad names.
         """
         with self._closed_on_error():
+            self.stats = RunnerStats()
             self._read_settings()
             super()._setup()
             for agent in self.simulator.normal_frequency_agents:
@@ -332,7 +337,9 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         named = [[(agent, read_synced_names(agent)) for agent in chunk] for chunk in chunks]
         executor = self._get_executor()
         dispatcher = self._get_dispatcher()
-        outcomes = dispatcher.ask(self.simulator, self.logger, named, executor)
+        stats = BatchStats(agents=len(batch))
+        outcomes = dispatcher.ask(self.simulator, self.logger, named, executor, stats)
+        decoded = perf_counter()
         results: list[AgentResult] = []
         for outcome in outcomes:
             if isinstance(outcome, AgentFailure):
@@ -341,7 +348,12 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
             results.append(outcome)
         lost = [pair for one in results for pair in one.lost]
         self._warn_of_lost([*lost, *dispatcher.take_lost()])
-        return self._apply(results, session)
+        checked = perf_counter()
+        orders = self._apply(results, session)
+        stats.return_seconds += checked - decoded
+        stats.apply_seconds = perf_counter() - checked
+        self.stats.record(stats)
+        return orders
 
     def _warn_of_lost(self, changes: Iterable[tuple[object, tuple[str, ...]]]) -> None:
         self._lost_changes.warn((obj, names, isinstance(obj, Agent)) for obj, names in changes)

@@ -19,6 +19,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Final, cast
 
 from pams import Order, Simulator
@@ -117,15 +118,18 @@ class _Resident:
         self._replica: Replica | None = None
         self._last: _Questioner | None = None
         self._lost: list[LostChanges] = []
+        self._decode_seconds = 0.0
         # what went wrong between tasks: the answer to every task until a new beginning
         self._failure: Failure | None = None
 
     def receive(self, refresh: Refresh) -> None:
         """Take what brings the replica up to date."""
+        start = perf_counter()
         if refresh.setup is not None:
             self._begin(refresh.setup)
         if self._failure is None and self._replica is not None:
             self._guard(self._replica.apply, refresh.update)
+        self._decode_seconds = perf_counter() - start
 
     def _begin(self, setup: WorkerSetup) -> None:
         self._failure = None
@@ -143,12 +147,19 @@ class _Resident:
         """Ask the agents of a task."""
         if self._failure is not None:
             return ChunkReport(failure=self._failure)
+        start = perf_counter()
         assert self._codec is not None  # a setup comes first
         assert self._replica is not None
         self._last = _Questioner(self._replica, self._traffic, self._codec)
         report = self._last.ask_all(task.asks)
         earlier, self._lost = tuple(self._lost), []
-        return replace(report, earlier=earlier) if earlier else report
+        decode_seconds, self._decode_seconds = self._decode_seconds, 0.0
+        return replace(
+            report,
+            earlier=earlier,
+            decode_seconds=decode_seconds,
+            ask_seconds=perf_counter() - start,
+        )
 
     def rest(self) -> None:
         """Undo what agents did to the replica, and remember what is to be said about it."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 
+from ._bench import bench
 from ._errors import CliError
 from ._options import Options, parse
 from ._run import run
 from ._terminal import report, warnings_as_lines
 from ._verify import verify
 
-_COMMANDS: dict[str, Callable[[Options], int]] = {"run": run, "verify": verify}
+_COMMANDS: dict[str, Callable[[Options], int]] = {"run": run, "verify": verify, "bench": bench}
 _INTERRUPTED = 130
 
 

@@ -14,8 +14,8 @@ from typing import NoReturn
 PROGRAM = "pams-parallel"
 
 _EPILOG = """\
-Exit status: 0 done (verify: identical), 1 the simulation failed (verify: or the results differ),
-2 bad arguments or a bad config, 130 interrupted.
+Exit status: 0 done (verify: identical), 1 the simulation failed or the results differ, 2 bad
+arguments or a bad config, 130 interrupted.
 """
 
 
@@ -24,7 +24,7 @@ class Options:
     """The arguments of a command; None where the user said nothing.
 
     Attributes:
-        command: ``run`` or ``verify``.
+        command: ``run``, ``verify`` or ``bench``.
         config: the config file; None for the example.
         seed: seed of the runner's generator.
         workers: number of worker processes, instead of ``simulation.numParallel``.
@@ -32,6 +32,7 @@ class Options:
         codec: instead of ``simulation.codec``.
         classes: own classes, as ``MODULE:CLASS``.
         out: folder for the results.
+        timing: show where the time went.
         quiet: no progress bar.
         traceback: show where an error came from.
     """
@@ -44,6 +45,7 @@ class Options:
     codec: str | None
     classes: tuple[str, ...]
     out: Path | None
+    timing: bool
     quiet: bool
     traceback: bool
 
@@ -65,7 +67,8 @@ def parse(argv: Sequence[str] | None) -> Options:
         SystemExit: with status 0 after ``--help`` and ``--version``, 2 after a mistake.
     """
     found = vars(_parser().parse_args(argv))
-    return Options(**{**found, "classes": tuple(found["classes"])})
+    defaults = {"out": None, "timing": False}
+    return Options(**{**defaults, **found, "classes": tuple(found["classes"])})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,19 +79,33 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version_line())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run | verify")
-    _add_command(commands, "run", "Run a config; write its records with --out.")
-    _add_command(
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run | verify | bench")
+    run = _add_command(commands, "run", "Run a config; write its records with --out.")
+    run.add_argument("--timing", action="store_true", help="show where the time went")
+    verify = _add_command(
         commands,
         "verify",
         "Run a config here and in worker processes, and compare the whole state of both.",
+    )
+    for command in (run, verify):
+        command.add_argument(
+            "--out",
+            metavar="DIR",
+            type=Path,
+            help="write market_steps.csv, orders.csv, cancels.csv, executions.csv and run.json "
+            "here",
+        )
+    _add_command(
+        commands,
+        "bench",
+        "Run a config sequentially and with 1, 2, ... workers, and compare the times.",
     )
     return parser
 
 
 def _add_command(
     commands: argparse._SubParsersAction[_Parser], name: str, description: str
-) -> None:
+) -> _Parser:
     command = commands.add_parser(
         name,
         help=description,
@@ -105,8 +122,11 @@ def _add_command(
         help="PAMS config (JSON), or the run.json of an earlier run to repeat it; "
         "the shipped example when left out",
     )
+    workers = "number of workers (simulation.numParallel)"
+    if name == "bench":
+        workers = "largest number of workers; that of the CPUs when left out"
     add("-s", "--seed", type=int, help="seed; drawn and shown when left out")
-    add("-n", "--workers", type=int, help="number of workers (simulation.numParallel)")
+    add("-n", "--workers", type=int, help=workers)
     add(
         "--start-method",
         metavar="METHOD",
@@ -122,14 +142,9 @@ def _add_command(
         default=[],
         help="own classes that the config names, from modules of the current folder",
     )
-    add(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        help="write market_steps.csv, orders.csv, cancels.csv, executions.csv and run.json here",
-    )
     add("--quiet", action="store_true", help="no progress bar")
     add("--traceback", action="store_true", help="after an error, show where it came from")
+    return command
 
 
 def version_line() -> str:

@@ -19,6 +19,16 @@ from ._tables import FILES, RUN_FILE
 _MAX_MARKETS: Final = 8
 _LABEL_WIDTH: Final = 13
 
+_PHASES: Final = {
+    "encode": "finding out what has changed, and writing it",
+    "send": "bytes on their way, workers waking up",
+    "decode": "a worker bringing its replica up to date",
+    "ask": "a worker asking its agents",
+    "return": "reading the answers, checking orders",
+    "apply": "bringing them to the agents",
+    "other": "orders, events, logs, starting workers",
+}
+
 Row: TypeAlias = tuple[str, str]
 ParallelOutcome: TypeAlias = Outcome[MultiProcessAgentParallelRunner]
 
@@ -49,6 +59,22 @@ def time_text(outcome: Outcome[Any]) -> str:
         f"{outcome.seconds:.2f} s "
         f"(setup {outcome.setup_seconds:.2f} s, run {outcome.run_seconds:.2f} s)"
     )
+
+
+def timing_rows(outcome: ParallelOutcome) -> list[Row]:
+    """Return where the time of the steps went, and how many bytes were moved."""
+    stats = outcome.runner.stats
+    total, batches = stats.total, max(stats.num_batches, 1)
+    times = {**total.times(), "other": max(outcome.run_seconds - total.seconds, 0.0)}
+    return [
+        ("batches", f"{stats.num_batches} ({total.agents} agents asked, {total.tasks} tasks)"),
+        *(
+            (name, f"{seconds:8.3f} s {seconds / outcome.run_seconds:6.1%}  {_PHASES[name]}")
+            for name, seconds in times.items()
+        ),
+        ("sent", f"{total.encoded_bytes / batches / 1e3:,.1f} kB per batch"),
+        ("received", f"{total.received_bytes / batches / 1e3:,.1f} kB per batch"),
+    ]
 
 
 def file_rows(out: Path | None) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._runner import MultiProcessAgentParallelRunner
 from ._config import load_job
 from ._options import Options
-from ._report import file_rows, result_rows, table, time_text, write_run_file
+from ._report import file_rows, result_rows, table, time_text, timing_rows, write_run_file
 from ._simulate import simulate
 
 
@@ -26,4 +26,7 @@ def run(options: Options) -> int:
         *file_rows(options.out),
     ]
     print(table(rows))
+    if options.timing:
+        print()
+        print(table(timing_rows(outcome)))
     return 0
