@@ -25,7 +25,6 @@ from pams.logs import Logger
 
 from ._applier import AgentResult, ReceivedAttributes
 from ._codec import TaskCodec
-from ._codec.prng_state import unpack_prng
 from ._messages import (
     AgentReport,
     Ask,
@@ -334,7 +333,8 @@ def _result(
         agent=agent,
         orders=orders,
         calls=calls,
-        prng_state=state if report.prng is None else unpack_prng(report.prng),
+        prng_state=state,
+        packed_prng=report.prng,
         names=ask.names,
         prng_before=ask.prng,
         attributes=ReceivedAttributes(attributes, report.deleted),

@@ -186,8 +186,11 @@ class Rows:
         found: list[int] = []
         for sections in self._sections.values():
             for section in sections:
-                if not section.is_same():
-                    found.extend(section.changed())
+                # where something has changed it will again: agents that trade, say
+                if section.restless or not section.is_same():
+                    changed = section.changed()
+                    section.restless = bool(changed)
+                    found.extend(changed)
         found.extend(number for number in self._singles if self.has_changed(number))
         found.extend(number for number in self._long if self.has_changed(number))
         return sorted(found)
@@ -274,6 +277,7 @@ class _Section:
     """Objects of one sort that are compared together."""
 
     def __init__(self) -> None:
+        self.restless = False
         self.numbers: list[int] = []
         self.values: list[Sequence[object]] = []
 
@@ -367,6 +371,19 @@ class _Dicts(_Section):
             and all(map(is_, _flatten(map(dict.values, dicts)), _flatten(self.values)))
             and all(map(is_, _flatten(dicts), _flatten(keys)))
         )
+
+    def changed(self) -> list[int]:
+        rows = zip(self.dicts, self.keys, self.values, strict=True)
+        return [
+            number
+            for number, (found, keys, values) in zip(self.numbers, rows, strict=True)
+            if number >= 0
+            and not (
+                len(found) == len(keys)
+                and all(map(is_, found.values(), values))
+                and all(map(is_, found, keys))
+            )
+        ]
 
     def is_same_at(self, index: int) -> bool:
         found, keys = self.dicts[index], self.keys[index]
