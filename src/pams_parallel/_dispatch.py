@@ -159,6 +159,8 @@ class Dispatcher:
                 if isinstance(answer, ChunkReport)
                 for number, name in answer.logger_needs
             ]
+            if needs and all(name in self._wanted.names.get(cls, ()) for cls, name in needs):
+                raise RuntimeError(f"workers ask again for what they got: {needs}")
             for cls, name in needs:
                 self._wanted.names.setdefault(cls, set()).add(name)
             self._note_earlier(tracker, answers)

@@ -243,14 +243,23 @@ def pick(world: list[Any], number: int) -> Any:
     return choices[number % len(choices)]
 
 
+class Sweeping(Tracker):
+    """Forgets at once what nothing holds; otherwise that takes hundreds of objects."""
+
+    def _is_due(self) -> bool:
+        return bool(self.objects)
+
+
 class Sides:
     """Main's world and the worker's."""
 
-    def __init__(self, backend: CodecBackend, kinds: list[str]) -> None:
+    def __init__(
+        self, backend: CodecBackend, kinds: list[str], tracker: type[Tracker] = Tracker
+    ) -> None:
         self.main: list[Any] = []
         for kind in kinds:
             self.main.append(MAKERS[kind](self.main[-1] if self.main else None))
-        self.tracker = Tracker(backend, lambda cls: False, lambda cls: False, Wanted())
+        self.tracker = tracker(backend, lambda cls: False, lambda cls: False, Wanted())
         self.replica = Replica(backend, LoggerTraffic())
 
     def update(self) -> None:
@@ -293,12 +302,16 @@ class Sides:
 
 @pytest.mark.parametrize("backend", [PickleBackend(), DillBackend()], ids=["pickle", "dill"])
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(kinds=st.lists(st.sampled_from(list(MAKERS)), min_size=1, max_size=12), doings=actions)
+@given(
+    kinds=st.lists(st.sampled_from(list(MAKERS)), min_size=1, max_size=12),
+    doings=actions,
+    tracker=st.sampled_from([Tracker, Sweeping]),
+)
 def test_a_worker_has_what_main_has(
-    backend: CodecBackend, kinds: list[str], doings: list[Action]
+    backend: CodecBackend, kinds: list[str], doings: list[Action], tracker: type[Tracker]
 ) -> None:
     """After every update and after every undoing the two worlds are the same, aliases included."""
-    sides = Sides(backend, kinds)
+    sides = Sides(backend, kinds, tracker)
     sides.update()
     for action in doings:
         sides.act(action)
@@ -317,3 +330,34 @@ def test_every_change_of_every_kind(where: str, kind: str, backend: CodecBackend
         for value in (3, 6, len(ATOMS), len(ATOMS) + 1, len(ATOMS) + 2):
             sides.act((where, 1, how, value))
         sides.update()
+
+
+@pytest.mark.parametrize("backend", [PickleBackend(), DillBackend()], ids=["pickle", "dill"])
+def test_what_nothing_holds_is_forgotten(backend: CodecBackend) -> None:
+    """Neither side grows with what has come and gone."""
+    sides = Sides(backend, ["record", *MAKERS], Sweeping)
+    sides.update()
+    sides.update()
+    sizes = len(sides.tracker.objects), len(sides.replica.objects), len(sides.replica.numbers)
+    for _ in range(5):
+        for number, kind in enumerate(MAKERS, start=1):
+            sides.main[number] = MAKERS[kind](sides.main[number - 1])
+        sides.update()
+    sides.update()
+    sides.update()
+    assert sizes == (
+        len(sides.tracker.objects),
+        len(sides.replica.objects),
+        len(sides.replica.numbers),
+    )
+
+
+def test_attributes_with_made_up_names() -> None:
+    """The names that an object has had do not fill the memory."""
+    sides = Sides(PickleBackend(), ["record"])
+    sides.update()
+    for number in range(1500):
+        vars(sides.main[0]).clear()
+        vars(sides.main[0])[f"name {number}"] = number
+        sides.update()
+    assert len(sides.tracker._rows._known_keys) <= 1001

@@ -31,6 +31,7 @@ ReadState = Callable[[Any], Row]
 """Reads the row of an object that says itself what its state is."""
 
 _SECTION: Final = 16
+_KNOWN: Final = 1000
 _flatten: Final = chain.from_iterable
 _dict_of: Final = attrgetter("__dict__")
 
@@ -119,7 +120,10 @@ class Rows:
         """Remember the row that an object has now, to compare with."""
         keys, values = row
         if keys and self._kinds[number] == RECORD:
-            row = (self._known_keys.setdefault(keys, keys), values)  # objects of a class share them
+            # objects of a class share them; names made up on the way must not fill the memory
+            if len(self._known_keys) > _KNOWN:
+                self._known_keys.clear()
+            row = (self._known_keys.setdefault(keys, keys), values)
         self._rows[number] = row
         group = self._group(number, row)
         place = self._places.get(number)

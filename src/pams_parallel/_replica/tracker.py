@@ -126,6 +126,7 @@ class Tracker:
         self._arrays: dict[int, tuple[str, tuple[int, ...], str, bool, bytes] | None] = {}
         self._loggers: dict[int, tuple[tuple[str, ...], list[object], object]] = {}
         self._fresh = 0
+        self._roots: tuple[object, ...] = ()
         self._coded: list[CodedRow] = []
         self._update = Update(first=True)
 
@@ -249,15 +250,16 @@ class Tracker:
             return phase_of(self.kinds[row[0]], self._classes.get(row[0]))
 
         rows, self._coded = self._coded, []
-        live = [row for row in rows if row[0] in self.kinds]  # others are gone again
-        live.sort(key=phase)
-        self._update.hashed = [row for row in live if phase(row) == 0]
+        rows.sort(key=phase)
+        self._update.hashed = [row for row in rows if phase(row) == 0]
         self._update.rows = [
-            pickle.dumps(live[start : start + _PACK], 5) for start in range(0, len(live), _PACK)
+            pickle.dumps(rows[start : start + _PACK], 5) for start in range(0, len(rows), _PACK)
         ]
 
     def _make(self, simulator: object, loggers: Sequence[object]) -> Update:
         update = self._update
+        if self._is_due():
+            self._sweep()
         for number in self._rows.changed():
             self._send_row(number)
         self.simulator = simulator
@@ -271,8 +273,7 @@ class Tracker:
         self._order(changed)
         self._send_prngs()
         self._send_arrays()
-        if self._fresh > max(512, len(self.objects) // 2):
-            self._sweep(roots)
+        self._roots = tuple(roots)
         return update
 
     def _number(self, obj: object) -> int:
@@ -565,8 +566,13 @@ class Tracker:
 
     # --- what nothing holds -------------------------------------------------------------------
 
-    def _sweep(self, roots: Sequence[object]) -> None:
-        live = self._reachable([self.numbers[id(root)] for root in roots])
+    def _is_due(self) -> bool:
+        """Tell whether it is time to look for what nothing holds: it takes a walk over all."""
+        return self._fresh > max(512, len(self.objects) // 2)
+
+    def _sweep(self) -> None:
+        """Forget, and have forgotten, what nothing held when the last update was made."""
+        live = self._reachable([self.numbers[id(root)] for root in self._roots])
         dead = [number for number in self.objects if number not in live]
         for number in dead:
             del self.numbers[id(self.objects[number])]
