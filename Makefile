@@ -1,6 +1,6 @@
 # make run    install into .venv and verify the example: sequential and parallel, compared
 # make test   install the tools too, and run all checks
-# make bench  measure against the targets
+# make bench  measure against the targets, and write docs/benchmarks.md
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -15,7 +15,7 @@ test: .venv/.installed-dev
 	$(BIN)/nox
 
 bench: .venv/.installed-dev
-	$(BIN)/nox -s bench
+	$(BIN)/nox -s bench -- --out docs
 
 clean:
 	rm -rf .venv .nox site

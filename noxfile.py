@@ -2,7 +2,7 @@
 
 nox                         lint, types, layers, tests and docs
 nox -s tests -- -k planner  some tests; what follows -- goes to the tool
-nox -s bench                the benchmarks against their targets, some twenty minutes
+nox -s bench                the benchmarks against their targets, some five minutes
 nox -s tests_on             the tests on every Python of 3.10 to 3.14 that is installed
 """
 

