@@ -12,7 +12,7 @@ from .svg import XY, Canvas
 from .sweep import Sweep
 from .units import duration, milliseconds
 
-WIDTH: Final = 820
+WIDTH: Final = 860
 HEIGHT: Final = 480
 LEFT, RIGHT, TOP, BOTTOM = 86, 612, 20, 420
 LABEL_HEIGHT: Final = 17
