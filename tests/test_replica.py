@@ -125,6 +125,24 @@ def test_nothing_new_costs_nothing(finished: Simulator, backend: CodecBackend) -
 
 
 @both
+def test_histories_cost_nothing(backend: CodecBackend) -> None:
+    """An update does not grow with the length of a list that grows at its end."""
+    histories: list[list[Any]] = [[], [], []]
+    pair = Pair(histories, backend)
+    sizes: list[int] = []
+    for time in range(1500):
+        histories[0].append(300.0 + time)
+        histories[1].append((time, 1.5))
+        histories[2].append([time])
+        update = pair.tracker.update(histories, ())
+        pair.replica.apply(update)
+        sizes.append(len(update))
+    assert pair.copy == histories
+    assert max(sizes[100:500]) <= 1.1 * sizes[60]
+    assert max(sizes[1100:]) <= 1.1 * max(sizes[500:1000])
+
+
+@both
 def test_what_agents_share_stays_shared(backend: CodecBackend) -> None:
     """An object that two agents hold, in whatever attributes, is one object in the replica."""
     runner = set_up(make_settings({"IdleAgent": 3}))

@@ -364,3 +364,17 @@ def test_attributes_with_made_up_names() -> None:
         vars(sides.main[0])[f"name {number}"] = number
         sides.update()
     assert len(sides.tracker._rows._known_keys) <= 1001
+
+
+@pytest.mark.parametrize("change", ["class", "dict"])
+def test_changes_while_gaps_are_closed(change: str) -> None:
+    """Forgetting objects does not hide what has happened to those that stay."""
+    sides = Sides(PickleBackend(), ["record"] * 8, Sweeping)
+    sides.update()
+    sides.main[1:] = []
+    sides.update()  # the others are forgotten when the next one is made
+    if change == "class":
+        sides.main[0].__class__ = Other
+    else:
+        sides.main[0].__dict__ = {"other": 1}
+    sides.update()

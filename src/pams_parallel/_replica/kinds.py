@@ -97,7 +97,7 @@ class Kinds:
         cls = type(obj)
         kind = self._of_type.get(cls)
         if kind is None:
-            kind = self._of_type[cls] = self._of_class(cls)
+            kind = self._of_type[cls] = self._of_class(cls, obj)
         if kind == TUPLE:
             return ATOM if cls is tuple and is_atom(obj) else TUPLE
         if kind == ARRAY:
@@ -106,7 +106,7 @@ class Kinds:
             return CONSTANT if _is_importable(obj) else OPAQUE
         return kind
 
-    def _of_class(self, cls: type) -> int:
+    def _of_class(self, cls: type, obj: object) -> int:
         if issubclass(cls, (type, enum.Enum)) or cls in _FUNCTIONS:
             return CONSTANT
         if self._is_logger(cls):
@@ -123,7 +123,9 @@ class Kinds:
             return TUPLE
         if not is_plain(cls):
             return OPAQUE
-        return STATE if has_own_state(cls) else RECORD
+        if has_own_state(cls):
+            return STATE
+        return RECORD if _shows_all(obj) else OPAQUE
 
 
 def is_atom(value: object) -> bool:
@@ -165,6 +167,15 @@ def has_own_state(cls: type) -> bool:
     getter: Any = getattr(cls, "__getstate__", None)  # of object itself since Python 3.11
     own_getter = getter is not None and getter is not getattr(object, "__getstate__", None)
     return own_getter or hasattr(cls, "__setstate__")
+
+
+def _shows_all(obj: object) -> bool:
+    """Tell whether the attributes of an object are all that it holds; a lock has more, in C."""
+    try:
+        obj.__reduce_ex__(4)
+    except TypeError:
+        return False
+    return True
 
 
 def has_own_hash(cls: type) -> bool:

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, is_
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from .kinds import DICT, RECORD, STATE, is_atom
 
@@ -179,11 +179,12 @@ class Rows:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        """Close the gaps."""
-        places = list(self._places)
+        """Close the gaps. Rows move as they were taken: their objects may have changed since."""
+        places = self._places
         self._places, self._sections, self._blanks = {}, {}, 0
-        for number in places:
-            self.take(number, self._rows[number])
+        for number, (section, index) in places.items():
+            new, place = self._places[number] = self._new_place(type(section), number)
+            new.inherit(place, section, index)
 
     def changed(self) -> list[int]:
         """Return the objects whose row is not the one that was taken, in the order of numbers."""
@@ -280,6 +281,8 @@ def changed_span(old: list[object], new: list[object], long: bool) -> tuple[int,
 class _Section:
     """Objects of one sort that are compared together."""
 
+    columns: ClassVar[tuple[str, ...]] = ("values",)
+
     def __init__(self) -> None:
         self.restless = False
         self.numbers: list[int] = []
@@ -292,6 +295,11 @@ class _Section:
     def take(self, index: int, obj: Any, row: Row) -> None:
         """Remember a row."""
         self.values[index] = row[1]
+
+    def inherit(self, index: int, other: _Section, place: int) -> None:
+        """Take over a row from another section."""
+        for name in self.columns:
+            getattr(self, name)[index] = getattr(other, name)[place]
 
     def blank(self, index: int) -> None:
         """Forget an object."""
@@ -317,6 +325,8 @@ class _Section:
 
 class _Items(_Section):
     """Lists, deques and sets."""
+
+    columns = ("values", "containers")
 
     def __init__(self) -> None:
         super().__init__()
@@ -347,6 +357,8 @@ class _Items(_Section):
 
 class _Dicts(_Section):
     """Dicts with whatever keys."""
+
+    columns = ("values", "dicts", "keys")
 
     def __init__(self) -> None:
         super().__init__()
@@ -400,6 +412,8 @@ class _Dicts(_Section):
 
 class _Records(_Section):
     """Instances that keep their attributes in a dict: also that dict and the class must stay."""
+
+    columns = ("values", "objects", "classes", "dicts", "keys")
 
     def __init__(self) -> None:
         super().__init__()
