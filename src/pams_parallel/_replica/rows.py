@@ -19,7 +19,7 @@ from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Final, cast
 
-from .kinds import DICT, RECORD, STATE, is_atom
+from .kinds import DICT, LIST, RECORD, STATE, is_atom
 
 LONG: Final = 1024
 
@@ -125,8 +125,11 @@ class Rows:
                 self._known_keys.clear()
             row = (self._known_keys.setdefault(keys, keys), values)
         self._rows[number] = row
-        group = self._group(number, row)
         place = self._places.get(number)
+        if place is not None and self._kinds[number] != LIST:  # the sort of these is settled
+            place[0].take(place[1], self._objects[number], row)
+            return
+        group = self._group(number, row)
         if place is not None and type(place[0]) is not group:
             self._leave(number)
             place = None

@@ -108,6 +108,7 @@ class Tracker:
         self._kinds = Kinds(is_logger)
         self._is_agent = is_agent
         self._wanted = wanted
+        self._agent_classes: dict[type, bool] = {}
         self.simulator: object = None
         self._begin()
 
@@ -381,7 +382,7 @@ class Tracker:
             self._send_splice(number, before[1], row[1])
             return
         keys, values = self._rows.of(number) or row
-        if kind == RECORD and self._is_agent(type(obj)):
+        if kind == RECORD and self._is_of_agent(type(obj)):
             self._note_lazy(obj)
         coded_keys: Coded = self._code(keys) if kind == DICT else (keys, (), ())
         self._coded.append((number, coded_keys, self._code(values)))
@@ -391,6 +392,12 @@ class Tracker:
         start, end = changed_span(old, new, long)
         items = self._code(new[start : len(new) - end])
         self._update.splices.append((number, start, len(old) - end, items))
+
+    def _is_of_agent(self, cls: type) -> bool:
+        known = self._agent_classes.get(cls)
+        if known is None:
+            known = self._agent_classes[cls] = self._is_agent(cls)
+        return known
 
     def _note_lazy(self, agent: Any) -> None:
         prng = _prng_of(agent)
