@@ -33,3 +33,18 @@ def test_warning_made_an_error_is_said_again() -> None:
             warnings.simplefilter("error")
             with pytest.raises(UserWarning, match="Thing 'a'"):
                 warner.warn([(Thing(), ("a",), False)])
+
+
+def test_advice() -> None:
+    """The agent that was asked can list names; another object, be it an agent, cannot."""
+    warner = LostChangesWarner("Runner")
+    mixed = [(Thing(), ("a",), True), (Thing(), ("b",), False)]
+    # what has been said of one is not said of another of its class
+    same = [(Thing(), ("c",), True), (Thing(), ("c",), False)]
+    with pytest.warns(UserWarning, match="'a'") as caught:
+        warner.warn([*mixed, *same])
+    own, other = [str(one.message) for one in caught]
+    assert "'a', 'c'" in own
+    assert "List them in synced_attributes of Thing" in own
+    assert "'b' in" in other
+    assert "A worker has only a copy" in other

@@ -23,22 +23,20 @@ class LostChangesWarner:
 
         Args:
             changes: changed objects with the names of their attributes, and whether the object is
-                an agent, which can list them.
+                the agent that was asked, which can list them.
         """
-        lost: dict[type, set[str]] = {}
-        agent_classes: set[type] = set()
-        for obj, names, is_agent in changes:
-            cls = type(obj)
+        lost: dict[tuple[type, bool], set[str]] = {}
+        for obj, changed, is_asked in changes:
+            if changed:
+                lost.setdefault((type(obj), is_asked), set()).update(changed)
+        for (cls, is_asked), names in lost.items():
             new = {name for name in names if (cls, name) not in self._warned}
-            if new:
-                lost.setdefault(cls, set()).update(new)
-            if is_agent:
-                agent_classes.add(cls)
-        for cls, new in lost.items():
+            if not new:
+                continue
             quoted = ", ".join(repr(name) for name in sorted(new))
             advice = (
                 f"List them in synced_attributes of {cls.__name__} to bring them back."
-                if cls in agent_classes
+                if is_asked
                 else "A worker has only a copy of the simulation: keep such state in the agent, "
                 "listed in its synced_attributes."
             )

@@ -9,7 +9,7 @@ import os
 import random
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from io import TextIOBase
 from multiprocessing.context import BaseContext
@@ -176,7 +176,7 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
             if self.executor is not None:
                 dispatcher = self._get_dispatcher()
                 dispatcher.finish(self.executor)
-                self._warn_of_lost(dispatcher.take_lost())
+                self._warn_of_others(dispatcher)
         finally:
             self._shutdown_executor()
 
@@ -346,8 +346,10 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
                 raise outcome.error
             self._check_orders(outcome.agent, outcome.orders, session)
             results.append(outcome)
-        lost = [pair for one in results for pair in one.lost]
-        self._warn_of_lost([*lost, *dispatcher.take_lost()])
+        self._lost_changes.warn(
+            (obj, names, obj is one.agent) for one in results for obj, names in one.lost
+        )
+        self._warn_of_others(dispatcher)
         checked = perf_counter()
         orders = self._apply(results, session)
         stats.return_seconds += checked - decoded
@@ -355,8 +357,8 @@ class MultiProcessAgentParallelRunner(SequentialRunner):
         self.stats.record(stats)
         return orders
 
-    def _warn_of_lost(self, changes: Iterable[tuple[object, tuple[str, ...]]]) -> None:
-        self._lost_changes.warn((obj, names, isinstance(obj, Agent)) for obj, names in changes)
+    def _warn_of_others(self, dispatcher: Dispatcher) -> None:
+        self._lost_changes.warn((obj, names, False) for obj, names in dispatcher.take_lost())
 
     def _apply(self, results: Sequence[AgentResult], session: Session) -> list[Orders]:
         """Bring the results to the agents, in asked order."""
