@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from pams_parallel._lost_changes import LostChangesWarner
+from pams_parallel._lost_changes import PREFIX, LostChangesWarner
 
 
 class Thing:
@@ -41,7 +41,7 @@ def test_advice() -> None:
     mixed = [(Thing(), ("a",), True), (Thing(), ("b",), False)]
     # what has been said of one is not said of another of its class
     same = [(Thing(), ("c",), True), (Thing(), ("c",), False)]
-    with pytest.warns(UserWarning, match="'a'") as caught:
+    with pytest.warns(UserWarning, match=PREFIX) as caught:
         warner.warn([*mixed, *same])
     own, other = [str(one.message) for one in caught]
     assert "'a', 'c'" in own
