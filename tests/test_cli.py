@@ -696,7 +696,7 @@ BAD_CONFIGS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_CONFIGS)
-@pytest.mark.parametrize("command_name", ["run", "verify"])
+@pytest.mark.parametrize("command_name", ["run", "verify", "bench"])
 def test_bad_configs_are_one_line(
     name: str, command_name: str, workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -716,6 +716,13 @@ BAD_ARGUMENTS: dict[str, tuple[list[str], str]] = {
     "not text": (["run", "latin.json"], "latin.json: not UTF-8 text: "),
     "seed": (["run", "cfg.json", "-s", "x"], "argument -s/--seed: invalid int value: 'x'"),
     "workers": (["run", "cfg.json", "-n", "0"], "cfg.json: simulation.numParallel must be"),
+    "workers of bench": (["bench", "cfg.json", "-n", "0"], "cfg.json: simulation.numParallel must"),
+    "negative workers of bench": (
+        ["bench", "cfg.json", "-n", "-1"],
+        "cfg.json: simulation.numParallel must be an integer of at least 1, but -1 is given",
+    ),
+    "out of bench": (["bench", "cfg.json", "--out", "x"], "unrecognized arguments: --out x"),
+    "timing of verify": (["verify", "cfg.json", "--timing"], "unrecognized arguments: --timing"),
     "start method": (
         ["run", "cfg.json", "--start-method", "x"],
         "cfg.json: simulation.startMethod must be one of",

@@ -112,6 +112,7 @@ class Dispatcher:
         self._setup = setup
         self._wanted = Wanted()
         self._tracker: Tracker | None = None
+        self._told: WorkerPool | None = None
         self._lost: list[Lost] = []
 
     def ask(
@@ -143,16 +144,17 @@ class Dispatcher:
         progress = [_Progress(chunk) for chunk in chunks]
         while pending := [one for one in progress if one.outcomes is None]:
             start = perf_counter()
-            keeps = isinstance(executor, WorkerPool)
-            # What was not sent for certain is forgotten: workers must not miss anything.
-            tracker, self._tracker = self._tracker if keeps else None, None
+            # What was not sent for certain, or to others, is forgotten: workers must miss nothing.
+            tracker = self._tracker if self._told is executor else None
+            self._tracker = self._told = None
             tracker, refresh = self._refresh(tracker, simulator, logger)
             for one in pending:
                 one.asks = self._asks(tracker, one.chunk)
             tasks = [one.asks for one in pending]
             answers = _run(executor, refresh, tasks, [one.chunk for one in pending], stats, start)
             start = perf_counter()
-            self._tracker = tracker if keeps else None
+            if isinstance(executor, WorkerPool):
+                self._tracker, self._told = tracker, executor
             needs = [
                 (type(tracker.objects[number]), name)
                 for answer in answers
@@ -191,7 +193,7 @@ class Dispatcher:
     def finish(self, executor: Executor) -> None:
         """Fetch what workers have found out after their last answer."""
         tracker = self._tracker
-        if isinstance(executor, WorkerPool) and tracker is not None:
+        if isinstance(executor, WorkerPool) and self._told is executor and tracker is not None:
             tasks = [()] * executor.num_lanes
             chunks: list[Chunk] = [()] * executor.num_lanes
             answers = _run(executor, None, tasks, chunks, BatchStats(), perf_counter())

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from configs import (
     session,
     setup,
 )
-from pams import IndexMarket, Market, SequentialRunner, Simulator
+from pams import IndexMarket, Market, SequentialRunner, Session, Simulator
 from pams.agents import Agent
 from pams.logs import Logger, MarketStepSaver
 from sample_agents import ORDINARY, SignatureAgent, TranscriptLogger
@@ -493,6 +494,24 @@ def test_a_simulation_in_single_steps() -> None:
     assert parallel.executor is not None
     parallel.close()
     assert_same(sequential, parallel)
+
+
+class RestlessRunner(MultiProcessAgentParallelRunner):
+    """Has other workers before every step, of our own or of a foreign pool in turn."""
+
+    def _update_markets(self, session: Session) -> None:
+        executor, self.executor = self.executor, None
+        if executor is not None:
+            executor.shutdown()
+        if self.simulator.markets[0].get_time() % 3 == 2:
+            self.executor = ThreadPoolExecutor(2)
+        super()._update_markets(session)
+
+
+def test_other_workers_in_the_midst_of_a_run() -> None:
+    """New workers know nothing, and are told all: whoever puts them in the runner's `executor`."""
+    settings = make_settings(MIXED, steps=6)
+    check_same_as_sequential(settings, runner_class=RestlessRunner)
 
 
 class QuietMarket(Market):

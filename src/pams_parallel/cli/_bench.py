@@ -9,7 +9,7 @@ from typing import Any, Final
 from pams.runners import SequentialRunner
 
 from .._runner import MultiProcessAgentParallelRunner
-from ._config import load_job
+from ._config import Job, load_job
 from ._options import Options
 from ._report import ParallelOutcome, table
 from ._simulate import Outcome, simulate
@@ -41,15 +41,12 @@ def bench(options: Options) -> int:
     Returns:
         The exit status: 1 when the results differ.
     """
-    largest = options.workers if options.workers is not None else os.cpu_count() or 1
-    # the largest number first: what is wrong with it shows before anything has run
-    job = load_job(replace(options, workers=largest))
-    parallel: list[ParallelOutcome] = []
-    for workers in range(largest, 0, -1):
-        one = replace(job, settings=_with_workers(job.settings, workers))
-        label = _label(workers)
-        outcome = simulate(one, MultiProcessAgentParallelRunner, label, options.quiet)
-        parallel.insert(0, outcome)
+    job = load_job(options)
+    largest = job.settings["simulation"].get("numParallel", os.cpu_count() or 1)
+    # the largest number first: what is wrong with it, or with the config, shows before all else
+    parallel = [_simulate(job, largest, options)]
+    for workers in range(parallel[0].runner.num_parallel - 1, 0, -1):
+        parallel.insert(0, _simulate(job, workers, options))
     sequential = simulate(job, SequentialRunner, "sequential", options.quiet)
     lines = [
         _line("sequential", 0, sequential),
@@ -68,8 +65,10 @@ def bench(options: Options) -> int:
     return 0
 
 
-def _with_workers(settings: dict[str, Any], workers: int) -> dict[str, Any]:
-    return {**settings, "simulation": {**settings["simulation"], "numParallel": workers}}
+def _simulate(job: Job, workers: object, options: Options) -> ParallelOutcome:
+    simulation = {**job.settings["simulation"], "numParallel": workers}
+    job = replace(job, settings={**job.settings, "simulation": simulation})
+    return simulate(job, MultiProcessAgentParallelRunner, f"{workers} workers", options.quiet)
 
 
 def _label(workers: int) -> str:

@@ -67,8 +67,7 @@ def parse(argv: Sequence[str] | None) -> Options:
         SystemExit: with status 0 after ``--help`` and ``--version``, 2 after a mistake.
     """
     found = vars(_parser().parse_args(argv))
-    defaults = {"out": None, "timing": False}
-    return Options(**{**defaults, **found, "classes": tuple(found["classes"])})
+    return Options(**{**found, "classes": tuple(found["classes"])})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,11 +94,13 @@ def _parser() -> argparse.ArgumentParser:
             help="write market_steps.csv, orders.csv, cancels.csv, executions.csv and run.json "
             "here",
         )
-    _add_command(
+    bench = _add_command(
         commands,
         "bench",
         "Run a config sequentially and with 1, 2, ... workers, and compare the times.",
     )
+    verify.set_defaults(timing=False)
+    bench.set_defaults(timing=False, out=None)
     return parser
 
 
@@ -124,7 +125,9 @@ def _add_command(
     )
     workers = "number of workers (simulation.numParallel)"
     if name == "bench":
-        workers = "largest number of workers; that of the CPUs when left out"
+        workers = (
+            "largest number of workers; simulation.numParallel or that of the CPUs when left out"
+        )
     add("-s", "--seed", type=int, help="seed; drawn and shown when left out")
     add("-n", "--workers", type=int, help=workers)
     add(
