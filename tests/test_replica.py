@@ -632,7 +632,7 @@ class FileLogger(Logger):
 
 def view_of(pair: Pair, logger: object) -> LoggerView:
     """Return what a worker knows of a logger."""
-    number = pair.tracker.number_of(logger)
+    number = pair.tracker.index_of(logger)
     assert number is not None
     return pair.replica.views[number]
 

@@ -363,7 +363,7 @@ def test_known_objects_are_not_foreign() -> None:
     known = ReferenceTable(shared_objects(simulator))
     add_market(simulator)
     names = ForeignObjects(simulator, known)
-    assert [obj for obj in known.objects if names.name(obj) is not None] == []
+    assert [obj for obj in known.objects.values() if names.name(obj) is not None] == []
 
 
 # ------------------------------------------------------------------------ fundamentals

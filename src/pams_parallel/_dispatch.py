@@ -39,7 +39,7 @@ from ._pool import LaneDiedError, WorkerPool
 from ._replica import CannotSendError, Tracker, Wanted
 from ._simulation import describe, parts_of_simulation
 from ._stats import BatchStats
-from ._worker import LocalSetup, nouns_of, run_chunk
+from ._worker import LocalSetup, run_chunk
 from .exceptions import (
     DecodeError,
     PayloadError,
@@ -237,7 +237,7 @@ class Dispatcher:
     def _asks(tracker: Tracker, chunk: Chunk) -> tuple[Ask, ...]:
         asks: list[Ask] = []
         for agent, names in chunk:
-            number = tracker.number_of(agent)
+            number = tracker.index_of(agent)
             if number is None:
                 raise LookupError(f"{describe(agent)} does not belong to the simulation")
             asks.append(Ask(number, names, tracker.generator_of(agent)))
@@ -272,9 +272,7 @@ class Dispatcher:
         self, chunk: Chunk, report: ChunkReport, failed: PayloadError
     ) -> tuple[int, BaseException]:
         """Return position and error of the agent whose values cannot be loaded."""
-        nouns = [
-            (number, noun) for number, one in enumerate(report.agents) for noun in nouns_of(one)
-        ]
+        nouns = [(number, noun) for number, one in enumerate(report.agents) for noun in one.nouns()]
         number, noun = nouns[max(failed.position, 0)]
         owner = describe(chunk[number][0])
         cause = failed.__cause__
@@ -311,7 +309,7 @@ class Dispatcher:
 
     def _owner(self, tracker: Tracker, number: int) -> str:
         """Return what to call the part of the simulation that holds an object."""
-        simulator = tracker.simulator
+        simulator = tracker.roots[0]
         found = tracker.holder_path(number, parts_of_simulation(simulator))
         return "the simulation" if found is None else describe(found[0])
 

@@ -154,6 +154,11 @@ class AgentReport(NamedTuple):
     lost: tuple[LostChanges, ...]
     fundamentals_until: int | None
 
+    def nouns(self) -> list[str]:
+        """Return what the values of the agent are, in the order in which they are encoded."""
+        listed = [f"attribute '{name}'" for name in self.present]
+        return ["its orders", "its log calls", "the state of its prng", *listed]
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkReport:

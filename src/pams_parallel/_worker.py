@@ -49,13 +49,6 @@ from .exceptions import PamsParallelError, PayloadError, WorkerInitializerError
 _NOTHING: Final = ReferenceTable(())
 _MISSING: Final = object()
 
-
-def nouns_of(report: AgentReport) -> list[str]:
-    """Return what the values of an agent in a payload are, in their order."""
-    attributes = [f"attribute '{name}'" for name in report.present]
-    return ["its orders", "its log calls", "the state of its prng", *attributes]
-
-
 Initializer = tuple[Callable[..., Any], tuple[Any, ...]]
 """The worker initializer and its arguments."""
 
@@ -170,7 +163,7 @@ class _Resident:
 
     def _restore(self) -> None:
         assert self._replica is not None
-        changed = self._replica.changed()
+        changed = self._replica.rows.changed()
         if self._last is not None:
             self._lost += self._last.changes_of_others(changed)
             self._last = None
@@ -447,7 +440,7 @@ class _Questioner:
         return self._codec.explain(
             one.values[number],
             describe(one.agent),
-            nouns_of(one.report)[number],
+            one.report.nouns()[number],
             self._public,
             self._foreign,
             failed.__cause__,

@@ -161,7 +161,7 @@ def test_there_and_back_through_another_table(backend: str, graph: Graph) -> Non
     codec, here = TaskCodec(backend), ReferenceTable(graph.table)
     there = ReferenceTable(counterpart(graph.table))
     abroad = codec.decode(codec.encode(graph.values, here), there)
-    corresponding = list(zip(here.objects, there.objects, strict=True))
+    corresponding = list(zip(here.objects.values(), there.objects.values(), strict=True))
     assert find_difference(graph.values, abroad, corresponding) is None
     returned = codec.decode(codec.encode(abroad, there), here)
     same = list(zip(graph.table, graph.table, strict=True))

@@ -299,7 +299,7 @@ class Sides:
             change(thing, how, pick(world, value))
             if isinstance(thing, Stateful):
                 thing.cache.append(1)  # nothing that main has sent
-            self.replica.restore(self.replica.changed())
+            self.replica.restore(self.replica.rows.changed())
             self.compare()
 
 

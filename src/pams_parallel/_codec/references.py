@@ -13,7 +13,7 @@ from ..exceptions import UnknownReferenceError
 
 
 class ReferenceTable:
-    """Objects by number, and numbers by identity.
+    """Objects by number, and numbers by identity; the numbers need not be consecutive.
 
     Identity is what counts: an order of PAMS has no hash, and refuses some comparisons. The table
     keeps its objects alive, so an ``id()`` in it cannot come to mean another object.
@@ -23,12 +23,10 @@ class ReferenceTable:
         numbers: the numbers, by ``id()`` of the object.
     """
 
-    __slots__ = ("numbers", "objects")
-
-    def __init__(self, objects: Iterable[object]) -> None:
+    def __init__(self, objects: Iterable[object] = ()) -> None:
         """Number the objects in their order."""
-        self.objects = list(objects)
-        self.numbers = {id(obj): index for index, obj in enumerate(self.objects)}
+        self.objects = dict(enumerate(objects))
+        self.numbers = {id(obj): index for index, obj in self.objects.items()}
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -47,6 +45,6 @@ class ReferenceTable:
         Raises:
             UnknownReferenceError: the table has no such number.
         """
-        if type(pid) is int and 0 <= pid < len(self.objects):
+        if type(pid) is int and pid in self.objects:
             return self.objects[pid]
         raise UnknownReferenceError("", "", f"simulation object number {pid!r}")

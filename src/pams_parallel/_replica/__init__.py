@@ -9,8 +9,9 @@ main, an object whose row is another now has changed and is sent; in a worker, i
 agent and is put back.
 """
 
+from .opaques import CannotSendError
 from .public import PublicObjects
 from .replica import Replica
-from .tracker import CannotSendError, Tracker, Wanted
+from .tracker import Tracker, Wanted
 
 __all__ = ["CannotSendError", "PublicObjects", "Replica", "Tracker", "Wanted"]

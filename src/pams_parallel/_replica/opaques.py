@@ -33,8 +33,8 @@ class Group:
     data: bytes = b""
 
 
-class CannotWriteError(Exception):
-    """The backend failed on an object.
+class CannotSendError(Exception):
+    """An object of the simulation cannot be sent; the cause says why.
 
     Attributes:
         number: of the object.
@@ -111,7 +111,7 @@ class Opaques:
         """Write all groups; return those (by their first member) that are not as they were.
 
         Raises:
-            CannotWriteError: an object cannot be written; its cause says why.
+            CannotSendError: an object cannot be written.
         """
         changed: dict[int, None] = {}
         queue = deque(self.groups)
@@ -157,7 +157,7 @@ class Opaques:
         try:
             data = self._backend.dumps([self._objects[n] for n in group.members], recorder)
         except Exception as error:
-            raise CannotWriteError(self._guilty(group)) from error
+            raise CannotSendError(self._guilty(group)) from error
         return data, tuple(recorder.needs)
 
     def _guilty(self, group: Group) -> int:

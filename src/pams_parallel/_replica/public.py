@@ -47,7 +47,7 @@ class PublicObjects:
         if self._numbers is None:
             replica = self._replica
             found = shared_objects(replica.objects[replica.simulator], self._view)
-            self._numbers = replica.loggers().union(self._numbers_of(found))
+            self._numbers = {*replica.views, *self._numbers_of(found)}
         return self._numbers
 
     def structure(self) -> list[int]:

@@ -20,7 +20,7 @@ from .._codec.prng_state import PACKED_SIZE, pack_prng, unpack_prng
 from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
 from .._replica_logger import LoggerTraffic, LoggerView, make_replica_logger
-from ..exceptions import PayloadError, UnknownReferenceError
+from ..exceptions import PayloadError
 from .kinds import ATOM_TYPES, DICT, LIST, RECORD, SET, STATE, is_atom, phase_of
 from .opaques import Recorder, order_of
 from .rows import Row, Rows, is_set
@@ -30,7 +30,7 @@ _NO_REFERENCES: Final = ReferenceTable(())
 _Array = tuple[str, tuple[int, ...], str, bool, bytes]
 
 
-class Replica:
+class Replica(ReferenceTable):
     """A copy of main's simulation.
 
     Attributes:
@@ -54,8 +54,7 @@ class Replica:
         self._begin()
 
     def _begin(self) -> None:
-        self.objects: dict[int, object] = {}
-        self.numbers: dict[int, int] = {}
+        super().__init__()
         self.kinds: dict[int, int] = {}
         self.rows = Rows(lambda obj: self.rows.read_record(obj), self.objects, self.kinds)
         self.simulator = -1
@@ -74,26 +73,6 @@ class Replica:
         # objects that others have taken the place of, until all that holds them is told
         self._old: dict[int, object] = {}
         self._position = -1
-
-    # --- references ---------------------------------------------------------------------------
-
-    def persistent_id(self, obj: object, /) -> int | None:
-        """Return the number of an object, or None."""
-        return self.numbers.get(id(obj))
-
-    def persistent_load(self, pid: object, /) -> object:
-        """Return the object with a number.
-
-        Raises:
-            UnknownReferenceError: there is none.
-        """
-        if type(pid) is int and pid in self.objects:
-            return self.objects[pid]
-        raise UnknownReferenceError("", "", f"simulation object number {pid!r}")
-
-    def loggers(self) -> set[int]:
-        """Return the numbers of the stand-ins."""
-        return set(self.views)
 
     def row_as_sent(self, number: int) -> Row | None:
         """Return what an object holds in main; None when it is not known by parts."""
@@ -435,15 +414,11 @@ class Replica:
 
     # --- after a task -------------------------------------------------------------------------
 
-    def changed(self) -> list[int]:
-        """Return the objects that do not hold what main's hold."""
-        return self.rows.changed()
-
     def restore(self, changed: Iterable[int]) -> None:
         """Undo what agents did.
 
         Args:
-            changed: what `changed` has found.
+            changed: the objects whose rows are not as they were taken.
 
         Raises:
             PayloadError: with the number of the object that failed; its cause says why. The

@@ -229,10 +229,6 @@ def is_set(slot: Any, obj: object) -> bool:
     return True
 
 
-def _is_names(keys: Keys) -> bool:
-    return set(map(type, keys)) <= {str}
-
-
 def is_same_row(left: Row, right: Row) -> bool:
     """Tell whether two rows hold the same objects."""
     return (

@@ -21,7 +21,6 @@ from .._codec.diagnose import attributes_of
 from .._codec.prng_state import pack_prng
 from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
-from ..exceptions import UnknownReferenceError
 from .kinds import (
     ARRAY,
     ATOM,
@@ -40,7 +39,7 @@ from .kinds import (
     is_atom,
     phase_of,
 )
-from .opaques import CannotWriteError, Opaques, order_of
+from .opaques import CannotSendError, Opaques, order_of
 from .rows import LONG, Row, Rows, changed_span
 from .update import Coded, CodedRow, LoggerUpdate, Update
 
@@ -62,18 +61,6 @@ class Wanted:
     unreadable: dict[tuple[type, str], str] = field(default_factory=dict)
 
 
-class CannotSendError(Exception):
-    """Something of the simulation cannot be sent; the cause says why.
-
-    Attributes:
-        number: of the object.
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
 _PACK: Final = 512
 """Rows that are pickled together."""
 
@@ -82,11 +69,15 @@ class _StartAgainError(Exception):
     """The replica must be made anew."""
 
 
-class Tracker:
-    """What the workers know of a simulation.
+class Tracker(ReferenceTable):
+    """What the workers know of a simulation: its objects by the numbers that theirs have.
 
     An update that was made has to be sent to all of them; a tracker whose `update` raised is of no
     more use.
+
+    Attributes:
+        kinds: what each object is.
+        roots: what all others hang on: the simulator, and loggers.
     """
 
     def __init__(
@@ -109,12 +100,10 @@ class Tracker:
         self._is_agent = is_agent
         self._wanted = wanted
         self._agent_classes: dict[type, bool] = {}
-        self.simulator: object = None
         self._begin()
 
     def _begin(self) -> None:
-        self.objects: dict[int, object] = {}
-        self.numbers: dict[int, int] = {}
+        super().__init__()
         self.kinds: dict[int, int] = {}
         self._rows = Rows(read_state, self.objects, self.kinds)
         self._opaques = Opaques(self._backend, self.objects, self.numbers, self._adopt)
@@ -124,32 +113,15 @@ class Tracker:
         self._pending: deque[int] = deque()
         self._prngs: dict[int, bytes] = {}
         self._of_agents: set[int] = set()
+        self._states: list[tuple[int, bytes]] = []
         self._arrays: dict[int, tuple[str, tuple[int, ...], str, bool, bytes] | None] = {}
         self._loggers: dict[int, tuple[tuple[str, ...], list[object], object]] = {}
         self._fresh = 0
-        self._roots: tuple[object, ...] = ()
+        self.roots: tuple[object, ...] = ()
         self._coded: list[CodedRow] = []
         self._update = Update(first=True)
 
     # --- what others ask ----------------------------------------------------------------------
-
-    def number_of(self, obj: object) -> int | None:
-        """Return the number of an object that workers know, or None."""
-        return self.numbers.get(id(obj))
-
-    def persistent_id(self, obj: object, /) -> int | None:
-        """Return the number of an object that workers know, or None."""
-        return self.numbers.get(id(obj))
-
-    def persistent_load(self, pid: object, /) -> object:
-        """Return the object with a number.
-
-        Raises:
-            UnknownReferenceError: there is none.
-        """
-        if type(pid) is int and pid in self.objects:
-            return self.objects[pid]
-        raise UnknownReferenceError("", "", f"simulation object number {pid!r}")
 
     def generator_of(self, agent: object) -> bytes | None:
         """Return the packed state of an agent's generator, for those who ask the agent.
@@ -176,7 +148,7 @@ class Tracker:
         paths: dict[int, tuple[object, str]] = {}
         queue: deque[int] = deque()
         for owner in owners:
-            start = self.number_of(owner)
+            start = self.index_of(owner)
             if start is not None and start not in paths:
                 paths[start] = (owner, "")
                 queue.append(start)
@@ -263,18 +235,16 @@ class Tracker:
             self._sweep()
         for number in self._rows.changed():
             self._send_row(number)
-        self.simulator = simulator
         roots = [simulator, *(logger for logger in loggers if logger is not None)]
         for root in roots:
             self._number(root)
         update.simulator = self.numbers[id(simulator)]
         self._drain()
         self._send_loggers()
-        changed = self._write_opaques()
-        self._order(changed)
+        self._order(self._opaques.write())
         self._send_prngs()
         self._send_arrays()
-        self._roots = tuple(roots)
+        self.roots = tuple(roots)
         return update
 
     def _number(self, obj: object) -> int:
@@ -295,7 +265,7 @@ class Tracker:
             self._update.new.append((number, kind, self._shape(obj, kind, number)))
             self._pending.append(number)
         elif kind == PRNG:
-            self._update.new.append((number, kind, None))
+            self._update.new.append((number, kind, False))
             self._prngs[number] = b""
         elif kind == ARRAY:
             self._arrays[number] = None
@@ -383,7 +353,7 @@ class Tracker:
             return
         keys, values = self._rows.of(number) or row
         if kind == RECORD and self._is_of_agent(type(obj)):
-            self._note_lazy(obj)
+            self._note_generator(obj)
         coded_keys: Coded = self._code(keys) if kind == DICT else (keys, (), ())
         self._coded.append((number, coded_keys, self._code(values)))
 
@@ -399,12 +369,14 @@ class Tracker:
             known = self._agent_classes[cls] = self._is_agent(cls)
         return known
 
-    def _note_lazy(self, agent: Any) -> None:
+    def _note_generator(self, agent: object) -> None:
+        """Number the generator of an agent: it is sent now, and whenever the agent is asked."""
         prng = _prng_of(agent)
         if type(prng) is random.Random and id(prng) not in self.numbers:
-            number = self._number(prng)
+            number = self._register(prng, PRNG)
+            self._update.new.append((number, PRNG, True))
             self._of_agents.add(number)
-            self._update.new[-1] = (number, PRNG, True)
+            self._states.append((number, pack_prng(prng)))
 
     # --- loggers ------------------------------------------------------------------------------
 
@@ -494,12 +466,6 @@ class Tracker:
         self._drain()
         return True
 
-    def _write_opaques(self) -> list[int]:
-        try:
-            return self._opaques.write()
-        except CannotWriteError as error:
-            raise CannotSendError(error.number) from error.__cause__
-
     def _order(self, changed: Iterable[int]) -> None:
         """Send opaques, and the order in which they and tuples are to be made."""
         update, opaques = self._update, self._opaques
@@ -510,10 +476,7 @@ class Tracker:
                 order = order_of(needs.__getitem__, needs)
                 break
             except graphlib.CycleError as error:
-                try:
-                    merged = opaques.merge(error.args[1])
-                except CannotWriteError as failed:
-                    raise CannotSendError(failed.number) from failed.__cause__
+                merged = opaques.merge(error.args[1])
                 for member in opaques.groups[merged].members:
                     keys.pop(member, None)
                     update.tuples.pop(member, None)
@@ -545,18 +508,15 @@ class Tracker:
     # --- generators and arrays ----------------------------------------------------------------
 
     def _send_prngs(self) -> None:
-        numbers: list[int] = []
-        states: list[bytes] = []
         for number, before in self._prngs.items():
-            if before and number in self._of_agents:
-                continue
             packed = pack_prng(cast("random.Random", self.objects[number]))
             if packed != before:
-                self._prngs[number] = b"sent" if number in self._of_agents else packed
-                numbers.append(number)
-                states.append(packed)
+                self._prngs[number] = packed
+                self._states.append((number, packed))
+        states, self._states = self._states, []
         # in one piece: thousands of small ones would leave a worker's memory full of holes
-        self._update.prngs = (numbers, b"".join(states))
+        packed_states = b"".join(packed for _, packed in states)
+        self._update.prngs = ([number for number, _ in states], packed_states)
 
     def _send_arrays(self) -> None:
         for number, before in self._arrays.items():
@@ -579,7 +539,7 @@ class Tracker:
 
     def _sweep(self) -> None:
         """Forget, and have forgotten, what nothing held when the last update was made."""
-        live = self._reachable([self.numbers[id(root)] for root in self._roots])
+        live = self._reachable([self.numbers[id(root)] for root in self.roots])
         dead = [number for number in self.objects if number not in live]
         for number in dead:
             del self.numbers[id(self.objects[number])]
