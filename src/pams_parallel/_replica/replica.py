@@ -23,7 +23,8 @@ from .._replica_logger import LoggerTraffic, LoggerView, make_replica_logger
 from ..exceptions import PayloadError
 from .kinds import ATOM_TYPES, DICT, LIST, RECORD, SET, STATE, is_atom, phase_of
 from .opaques import Recorder, order_of
-from .rows import Row, Rows, is_set
+from .rows import Rows, is_set
+from .sections import Row
 from .update import Coded, CodedRow, LoggerUpdate, Update
 
 _NO_REFERENCES: Final = ReferenceTable(())

@@ -15,29 +15,19 @@ from __future__ import annotations
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter, is_
-from typing import Any, ClassVar, Final, cast
+from operator import is_
+from typing import Any, Final
 
 from .kinds import DICT, LIST, RECORD, STATE, is_atom
+from .sections import Dicts, Items, Keys, Records, Row, Section
 
 LONG: Final = 1024
-
-Keys = tuple[object, ...]
-Row = tuple[Keys, list[object]]
-"""Keys or attribute names with their values; items have no keys."""
 
 ReadState = Callable[[Any], Row]
 """Reads the row of an object that says itself what its state is."""
 
 _SECTION: Final = 16
 _KNOWN: Final = 1000
-_flatten: Final = chain.from_iterable
-_dict_of: Final = attrgetter("__dict__")
-
-
-class _Blank:
-    """Stands where an object was that is gone."""
 
 
 def slots_of(cls: type) -> tuple[tuple[str, Any], ...]:
@@ -67,8 +57,8 @@ class Rows:
         self._objects = objects
         self._kinds = kinds
         self._rows: dict[int, Row] = {}
-        self._places: dict[int, tuple[_Section, int]] = {}
-        self._sections: dict[type[_Section], list[_Section]] = {}
+        self._places: dict[int, tuple[Section, int]] = {}
+        self._sections: dict[Callable[[], Section], list[Section]] = {}
         # read one by one: slots, states of their own making, dicts with a factory
         self._singles: set[int] = set()
         self._long: set[int] = set()
@@ -127,7 +117,7 @@ class Rows:
         self._rows[number] = row
         place = self._places.get(number)
         if place is not None and self._kinds[number] != LIST:  # the sort of these is settled
-            place[0].take(place[1], self._objects[number], row)
+            place[0].put(place[1], place[0].entry(self._objects[number], row))
             return
         group = self._group(number, row)
         if place is not None and type(place[0]) is not group:
@@ -135,39 +125,38 @@ class Rows:
             place = None
         if group is None:
             return
+        entry = group.entry(self._objects[number], row)
         if place is None:
-            place = self._places[number] = self._new_place(group, number)
-        place[0].take(place[1], self._objects[number], row)
+            self._add(group, number, entry)
+        else:
+            place[0].put(place[1], entry)
 
-    def _group(self, number: int, row: Row) -> type[_Section] | None:
+    def _group(self, number: int, row: Row) -> type[Records | Dicts | Items] | None:
         """Return the sort of section that an object belongs to, None for none; note the latter."""
         obj, kind = self._objects[number], self._kinds[number]
         self._singles.discard(number)
         self._long.discard(number)
         if kind == RECORD and not self.slots(type(obj)) and hasattr(obj, "__dict__"):
-            return _Records
+            return Records
         if kind == DICT and type(obj) is dict:
-            return _Dicts
+            return Dicts
         if kind in (RECORD, STATE, DICT):
             self._singles.add(number)
             return None
         if type(obj) is list and len(row[1]) > LONG and all(map(is_atom, row[1])):
             self._long.add(number)
             return None
-        return _Items
+        return Items
 
-    def _new_place(self, group: type[_Section], number: int) -> tuple[_Section, int]:
+    def _add(self, group: Callable[[], Section], number: int, entry: tuple[object, ...]) -> None:
         sections = self._sections.setdefault(group, [])
         if not sections or len(sections[-1].numbers) >= _SECTION:
             sections.append(group())
-        sections[-1].numbers.append(number)
-        sections[-1].grow()
-        return sections[-1], len(sections[-1].numbers) - 1
+        self._places[number] = sections[-1], sections[-1].add(number, entry)
 
     def _leave(self, number: int) -> None:
-        section, index = self._places.pop(number)
-        section.numbers[index] = -1
-        section.blank(index)
+        section, place = self._places.pop(number)
+        section.forget(place)
         self._blanks += 1
 
     def drop(self, numbers: Iterable[int]) -> None:
@@ -185,9 +174,8 @@ class Rows:
         """Close the gaps. Rows move as they were taken: their objects may have changed since."""
         places = self._places
         self._places, self._sections, self._blanks = {}, {}, 0
-        for number, (section, index) in places.items():
-            new, place = self._places[number] = self._new_place(type(section), number)
-            new.inherit(place, section, index)
+        for number, (section, place) in places.items():
+            self._add(type(section), number, section.at(place))
 
     def changed(self) -> list[int]:
         """Return the objects whose row is not the one that was taken, in the order of numbers."""
@@ -210,7 +198,8 @@ class Rows:
             return not is_same_run(live, values, long=True)
         place = self._places.get(number)
         if place is not None:
-            return not place[0].is_same_at(place[1])
+            section, index = place
+            return not section.same(*section.at(index))
         before = self._rows.get(number)
         if before is None:
             return False
@@ -275,204 +264,3 @@ def changed_span(old: list[object], new: list[object], long: bool) -> tuple[int,
         else:
             high = middle - 1
     return start, low
-
-
-class _Section:
-    """Objects of one sort that are compared together."""
-
-    columns: ClassVar[tuple[str, ...]] = ("values",)
-
-    def __init__(self) -> None:
-        self.restless = False
-        self.numbers: list[int] = []
-        self.values: list[Sequence[object]] = []
-
-    def grow(self) -> None:
-        """Make room for one more."""
-        self.values.append(())
-
-    def take(self, index: int, obj: Any, row: Row) -> None:
-        """Remember a row."""
-        self.values[index] = row[1]
-
-    def inherit(self, index: int, other: _Section, place: int) -> None:
-        """Take over a row from another section."""
-        for name in self.columns:
-            getattr(self, name)[index] = getattr(other, name)[place]
-
-    def blank(self, index: int) -> None:
-        """Forget an object."""
-        self.values[index] = ()
-
-    def is_same(self) -> bool:
-        """Tell whether all rows are those that were taken."""
-        raise NotImplementedError
-
-    def is_same_at(self, index: int) -> bool:
-        """Tell it of one."""
-        raise NotImplementedError
-
-    def changed(self) -> list[int]:
-        """Return the objects of which they are not."""
-        numbers = self.numbers
-        return [
-            numbers[index]
-            for index in range(len(numbers))
-            if numbers[index] >= 0 and not self.is_same_at(index)
-        ]
-
-
-class _Items(_Section):
-    """Lists, deques and sets."""
-
-    columns = ("values", "containers")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.containers: list[Any] = []
-
-    def grow(self) -> None:
-        super().grow()
-        self.containers.append(())
-
-    def take(self, index: int, obj: Any, row: Row) -> None:
-        super().take(index, obj, row)
-        self.containers[index] = obj
-
-    def blank(self, index: int) -> None:
-        super().blank(index)
-        self.containers[index] = ()
-
-    def is_same(self) -> bool:
-        containers, values = self.containers, self.values
-        return [*map(len, containers)] == [*map(len, values)] and all(
-            map(is_, _flatten(containers), _flatten(values))
-        )
-
-    def is_same_at(self, index: int) -> bool:
-        container, values = self.containers[index], self.values[index]
-        return len(container) == len(values) and all(map(is_, container, values))
-
-
-class _Dicts(_Section):
-    """Dicts with whatever keys."""
-
-    columns = ("values", "dicts", "keys")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.dicts: list[dict[Any, object]] = []
-        self.keys: list[Keys] = []
-
-    def grow(self) -> None:
-        super().grow()
-        self.dicts.append({})
-        self.keys.append(())
-
-    def take(self, index: int, obj: Any, row: Row) -> None:
-        super().take(index, obj, row)
-        self.dicts[index] = obj
-        self.keys[index] = row[0]
-
-    def blank(self, index: int) -> None:
-        super().blank(index)
-        self.dicts[index] = {}
-        self.keys[index] = ()
-
-    def is_same(self) -> bool:
-        dicts, keys = self.dicts, self.keys
-        return (
-            [*map(len, dicts)] == [*map(len, keys)]
-            and all(map(is_, _flatten(map(dict.values, dicts)), _flatten(self.values)))
-            and all(map(is_, _flatten(dicts), _flatten(keys)))
-        )
-
-    def changed(self) -> list[int]:
-        rows = zip(self.dicts, self.keys, self.values, strict=True)
-        return [
-            number
-            for number, (found, keys, values) in zip(self.numbers, rows, strict=True)
-            if number >= 0
-            and not (
-                len(found) == len(keys)
-                and all(map(is_, found.values(), values))
-                and all(map(is_, found, keys))
-            )
-        ]
-
-    def is_same_at(self, index: int) -> bool:
-        found, keys = self.dicts[index], self.keys[index]
-        return (
-            len(found) == len(keys)
-            and all(map(is_, found.values(), self.values[index]))
-            and all(map(is_, found, keys))
-        )
-
-
-class _Records(_Section):
-    """Instances that keep their attributes in a dict: also that dict and the class must stay."""
-
-    columns = ("values", "objects", "classes", "dicts", "keys")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.objects: list[Any] = []
-        self.classes: list[type] = []
-        self.dicts: list[dict[str, object]] = []
-        self.keys: list[Keys] = []
-
-    def grow(self) -> None:
-        super().grow()
-        self.objects.append(None)
-        self.classes.append(object)
-        self.dicts.append({})
-        self.keys.append(())
-        self.blank(len(self.objects) - 1)
-
-    def take(self, index: int, obj: Any, row: Row) -> None:
-        super().take(index, obj, row)
-        self.objects[index] = obj
-        self.classes[index] = type(obj)
-        self.dicts[index] = vars(obj)
-        self.keys[index] = row[0]
-
-    def blank(self, index: int) -> None:
-        super().blank(index)
-        self.objects[index] = blank = _Blank()
-        self.classes[index] = _Blank
-        self.dicts[index] = vars(blank)
-        self.keys[index] = ()
-
-    def is_same(self) -> bool:
-        dicts, objects = self.dicts, self.objects
-        return (
-            all(map(is_, map(_dict_of, objects), dicts))
-            # names are compared by ==, which takes half the time
-            and [*map(tuple, cast("list[tuple[object, ...]]", dicts))] == self.keys
-            and all(map(is_, _flatten(map(dict.values, dicts)), _flatten(self.values)))
-            and all(map(is_, map(type, objects), self.classes))
-        )
-
-    def changed(self) -> list[int]:
-        # nearly always called, for sections in which one or two of many have changed
-        rows = zip(self.objects, self.dicts, self.classes, self.keys, self.values, strict=True)
-        return [
-            number
-            for number, (obj, found, cls, keys, values) in zip(self.numbers, rows, strict=True)
-            if number >= 0
-            and not (
-                vars(obj) is found
-                and type(obj) is cls
-                and all(map(is_, found.values(), values))
-                and tuple(found) == keys
-            )
-        ]
-
-    def is_same_at(self, index: int) -> bool:
-        obj, found = self.objects[index], self.dicts[index]
-        return (
-            vars(obj) is found
-            and type(obj) is self.classes[index]
-            and tuple(found) == self.keys[index]
-            and all(map(is_, found.values(), self.values[index]))
-        )

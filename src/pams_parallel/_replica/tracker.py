@@ -40,7 +40,8 @@ from .kinds import (
     phase_of,
 )
 from .opaques import CannotSendError, Opaques, order_of
-from .rows import LONG, Row, Rows, changed_span
+from .rows import LONG, Rows, changed_span
+from .sections import Row
 from .update import Coded, CodedRow, LoggerUpdate, Update
 
 _NO_REFERENCES: Final = ReferenceTable(())
