@@ -21,6 +21,7 @@ from .._codec.diagnose import attributes_of
 from .._codec.prng_state import pack_prng
 from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
+from .holders import find_path, reachable, words_of
 from .kinds import (
     ARRAY,
     ATOM,
@@ -146,54 +147,30 @@ class Tracker(ReferenceTable):
             number: of the object.
             owners: the parts of the simulation.
         """
-        paths: dict[int, tuple[object, str]] = {}
-        queue: deque[int] = deque()
-        for owner in owners:
-            start = self.index_of(owner)
-            if start is not None and start not in paths:
-                paths[start] = (owner, "")
-                queue.append(start)
-        while queue and number not in paths:
-            at = queue.popleft()
-            owner, path = paths[at]
-            for step, part in self._steps(at):
-                if part not in paths:
-                    paths[part] = (owner, path + step)
-                    queue.append(part)
-        return paths.get(number)
+        starts = {n: owner for owner in owners if (n := self.index_of(owner)) is not None}
+        found = find_path(starts, number, self._steps)
+        return None if found is None else (starts[found[0]], found[1])
 
     def _steps(self, number: int) -> Iterable[tuple[str, int]]:
-        """Return the objects that an object holds, with the words that lead there."""
+        """Return the objects that an object holds, with the words that lead there.
+
+        What a logger holds is not the simulation's.
+        """
         kind = self.kinds[number]
         if kind == LOGGER:
             return
-        if kind in (RECORD, STATE):
-            yield "", self.numbers[id(self._classes[number])]
         row = self._rows.of(number)
-        if row is None:
-            for index, part in enumerate(self._items.get(number, ())):
-                yield f"[{index}]" if kind == TUPLE else "", part
-            group = self._opaques.group_of(number)
-            for part in group.needs if group else ():
-                yield "", part
-            return
-        keys, values = row
-        for index, value in enumerate(values):
-            held = self.numbers.get(id(value))
-            if held is None:
-                continue
-            if not keys:
-                yield f"[{index}]", held
-            elif index >= len(keys):
-                yield ".default_factory", held
-            elif kind == DICT:
-                yield f"[{keys[index]!r:.40}]", held
-            else:
-                yield f".{str(keys[index]).rpartition('.')[2]}", held
-        for key in keys if kind == DICT else ():
-            held = self.numbers.get(id(key))
-            if held is not None:
-                yield f".keys()[{key!r:.40}]", held
+        if row is not None:
+            for word, value in words_of(kind, row):
+                held = self.numbers.get(id(value))
+                if held is not None:
+                    yield word, held
+        elif kind == TUPLE:
+            yield from ((f"[{index}]", part) for index, part in enumerate(self._items[number]))
+        else:
+            yield from (("", part) for part in self._held(number))
+        if number in self._classes:
+            yield "", self.numbers[id(self._classes[number])]
 
     # --- an update ----------------------------------------------------------------------------
 
@@ -452,7 +429,7 @@ class Tracker(ReferenceTable):
                 if key in self._wanted.unreadable or id(value) not in self.numbers:
                     continue
                 start = self.numbers[id(value)]
-                if number in self._reachable([start]):
+                if number in reachable([start], self._held):
                     self._wanted.unreadable[key] = reason
                     found = True
         return found
@@ -540,7 +517,7 @@ class Tracker(ReferenceTable):
 
     def _sweep(self) -> None:
         """Forget, and have forgotten, what nothing held when the last update was made."""
-        live = self._reachable([self.numbers[id(root)] for root in self.roots])
+        live = reachable([self.numbers[id(root)] for root in self.roots], self._held)
         dead = [number for number in self.objects if number not in live]
         for number in dead:
             del self.numbers[id(self.objects[number])]
@@ -555,16 +532,6 @@ class Tracker(ReferenceTable):
         self._rows.drop(dead)
         self._update.dropped = dead
         self._fresh = 0
-
-    def _reachable(self, starts: Iterable[int]) -> set[int]:
-        """Return the objects that some hold, with these."""
-        found = set(starts)
-        queue = list(found)
-        while queue:
-            new = set(self._held(queue.pop())) - found
-            found |= new
-            queue.extend(new)
-        return found
 
     def _held(self, number: int) -> Iterable[int]:
         kind = self.kinds[number]
