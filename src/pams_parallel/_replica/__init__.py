@@ -9,9 +9,10 @@ main, an object whose row is another now has changed and is sent; in a worker, i
 agent and is put back.
 """
 
+from .loggers import Wanted
 from .opaques import CannotSendError
 from .public import PublicObjects
 from .replica import Replica
-from .tracker import Tracker, Wanted
+from .tracker import Tracker
 
 __all__ = ["CannotSendError", "PublicObjects", "Replica", "Tracker", "Wanted"]

@@ -11,13 +11,11 @@ import pickle
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, cast
 
 import numpy as np
 
-from .._codec.diagnose import attributes_of
 from .._codec.prng_state import pack_prng
 from .._codec.protocol import CodecBackend
 from .._codec.references import ReferenceTable
@@ -40,6 +38,7 @@ from .kinds import (
     is_atom,
     phase_of,
 )
+from .loggers import Look, Wanted, look_at, read_parts
 from .opaques import CannotSendError, Opaques, order_of
 from .rows import LONG, Rows, changed_span
 from .sections import Row
@@ -48,19 +47,6 @@ from .update import Coded, CodedRow, LoggerUpdate, Update
 _NO_REFERENCES: Final = ReferenceTable(())
 _SPLICED: Final = 32
 """Lists from this length on are sent by what has changed in them."""
-
-
-@dataclass(slots=True)
-class Wanted:
-    """What workers read of loggers; outlives the numbers of objects.
-
-    Attributes:
-        names: by class of the logger, the attributes.
-        unreadable: by class and name, why an attribute cannot be sent.
-    """
-
-    names: dict[type, set[str]] = field(default_factory=dict)
-    unreadable: dict[tuple[type, str], str] = field(default_factory=dict)
 
 
 _PACK: Final = 512
@@ -117,7 +103,7 @@ class Tracker(ReferenceTable):
         self._of_agents: set[int] = set()
         self._states: list[tuple[int, bytes]] = []
         self._arrays: dict[int, tuple[str, tuple[int, ...], str, bool, bytes] | None] = {}
-        self._loggers: dict[int, tuple[tuple[str, ...], list[object], object]] = {}
+        self._loggers: dict[int, Look] = {}
         self._fresh = 0
         self.roots: tuple[object, ...] = ()
         self._coded: list[CodedRow] = []
@@ -250,7 +236,7 @@ class Tracker(ReferenceTable):
         elif kind == OPAQUE:
             self._opaques.add(number)
         elif kind == LOGGER:
-            self._loggers[number] = ((), [], None)
+            self._loggers[number] = Look()
         return number
 
     def _register(self, obj: object, kind: int) -> int:
@@ -368,41 +354,22 @@ class Tracker(ReferenceTable):
                 self._drain()
 
     def _send_logger(self, number: int) -> None:
-        logger: Any = self.objects[number]
+        logger = self.objects[number]
         cls = type(logger)
-        attributes = dict(attributes_of(logger))
-        wanted = self._wanted.names.get(cls, ())
-        refused = self._wanted.unreadable
-        sent = [
-            name
-            for name, value in attributes.items()
-            if (cls, name) not in refused and (name in wanted or id(value) in self.numbers)
-        ]
-        values = [attributes[name] for name in sent]
-        unreadable = tuple(
-            (name, refused[cls, name]) for name in attributes if (cls, name) in refused
-        )
-        names, old, seen = self._loggers[number]
-        state = (sent, unreadable)
-        same = len(old) == len(values) and all(a is b for a, b in zip(old, values, strict=True))
-        if same and names == tuple(attributes) and seen == state:
+        look = look_at(logger, self._wanted, self.numbers)
+        if look.is_like(self._loggers[number]):
             return
-        self._loggers[number] = (tuple(attributes), values, state)
+        self._loggers[number] = look
         base = self._sendable_class(cls)
-        self._update.loggers.append(
-            (
-                number,
-                self._number(base),
-                LoggerUpdate(
-                    class_name=cls.__name__,
-                    is_own_class=base is cls,
-                    names=tuple(attributes),
-                    sent=tuple(sent),
-                    values=self._code(values),
-                    unreadable=unreadable,
-                ),
-            )
+        told = LoggerUpdate(
+            class_name=cls.__name__,
+            is_own_class=base is cls,
+            names=look.names,
+            sent=look.sent,
+            values=self._code(look.values),
+            unreadable=look.unreadable,
         )
+        self._update.loggers.append((number, self._number(base), told))
 
     def _sendable_class(self, cls: type) -> type:
         """Return the class, or the nearest base of it that can be sent."""
@@ -420,17 +387,11 @@ class Tracker(ReferenceTable):
         """Note the parts of loggers that hold what cannot be sent; tell whether there is one."""
         reason = f"{type(cause).__name__}: {cause}"
         found = False
-        for at in self._loggers:
-            cls = type(self.objects[at])
-            attributes = dict(attributes_of(self.objects[at]))
-            for name in sorted(self._wanted.names.get(cls, ())):
-                key = (cls, name)
-                value = attributes.get(name)
-                if key in self._wanted.unreadable or id(value) not in self.numbers:
-                    continue
-                start = self.numbers[id(value)]
-                if number in reachable([start], self._held):
-                    self._wanted.unreadable[key] = reason
+        for at, look in self._loggers.items():
+            for name, value in read_parts(self.objects[at], look, self._wanted):
+                start = self.numbers.get(id(value))
+                if start is not None and number in reachable([start], self._held):
+                    self._wanted.unreadable[type(self.objects[at]), name] = reason
                     found = True
         return found
 
@@ -536,7 +497,7 @@ class Tracker(ReferenceTable):
     def _held(self, number: int) -> Iterable[int]:
         kind = self.kinds[number]
         if kind == LOGGER:
-            values: Iterable[object] = self._loggers[number][1]
+            values: Iterable[object] = self._loggers[number].values
         elif (row := self._rows.of(number)) is not None:
             values = chain(*row) if kind == DICT else row[1]
             if number in self._classes:
