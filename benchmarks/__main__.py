@@ -39,7 +39,7 @@ def main() -> int:
     if options.out is not None:
         (options.out / "benchmarks.md").write_text(page(results), encoding="utf-8")
         (options.out / PICTURE).write_text(draw(results.sweep), encoding="utf-8")
-    return 1 if any(one.passed is False for one in targets) else 0
+    return 1 if not all(one.passed for one in targets) else 0
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ import pams.agents
 from pams.logs import MarketStepSaver
 from pams.runners import SequentialRunner
 
+from pams_parallel import MultiProcessAgentParallelRunner
+
 from .contenders import SEQUENTIAL, Contender, TimedRunner
-from .run_stats import encoded_bytes
 from .seed_method import SeedMethodRunner
 from .workloads import Workload
 
@@ -42,13 +43,14 @@ class Measurement:
 
     Attributes:
         rounds: seconds of each collect, by round and step.
-        batch_bytes: bytes that main encoded for each batch of the last round; None if unknown.
+        batch_bytes: bytes that main encoded for each batch of the last round; empty for those that
+            do not count them.
         task_bytes: the largest task of the last round, where the contender is the seed's method.
         decisions: seconds of single decisions, asked after the run, in the sequential runner.
     """
 
     rounds: list[list[float]] = field(default_factory=list)
-    batch_bytes: list[int] | None = None
+    batch_bytes: list[int] = field(default_factory=list)
     task_bytes: int | None = None
     decisions: list[float] = field(default_factory=list)
 
@@ -58,19 +60,17 @@ class Measurement:
         return median(one for steps in self.rounds for one in steps[WARM_UP_STEPS:])
 
     @property
-    def bytes_per_batch(self) -> float | None:
+    def bytes_per_batch(self) -> float:
         """The median bytes that main encoded for a batch."""
-        settled = (self.batch_bytes or [])[WARM_UP_STEPS:]
-        return median(settled) if settled else None
+        return median(self.batch_bytes[WARM_UP_STEPS:])
 
     def window(self, start: int, stop: int) -> float:
         """Return the median collect of some steps."""
         return median(one for steps in self.rounds for one in steps[start:stop])
 
-    def bytes_window(self, start: int, stop: int) -> float | None:
+    def bytes_window(self, start: int, stop: int) -> float:
         """Return the median bytes of the batches of some steps, if a step is one batch."""
-        found = (self.batch_bytes or [])[start:stop]
-        return median(found) if found else None
+        return median(self.batch_bytes[start:stop])
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ def _note(measurement: Measurement, runner: TimedRunner) -> None:
     if isinstance(runner, SeedMethodRunner):
         measurement.batch_bytes = [sum(sizes) for sizes in runner.task_sizes]
         measurement.task_bytes = max(max(sizes) for sizes in runner.task_sizes)
-    else:
-        measurement.batch_bytes = encoded_bytes(runner)
+    elif isinstance(runner, MultiProcessAgentParallelRunner):
+        measurement.batch_bytes = [batch.encoded_bytes for batch in runner.stats.batches]
 
 
 def _decision_seconds(runner: TimedRunner) -> list[float]:

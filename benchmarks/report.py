@@ -156,7 +156,7 @@ def _comparison(comparison: Comparison) -> list[str]:
             contender.label,
             milliseconds(measured.seconds),
             factor(sequential / measured.seconds),
-            kilobytes(measured.bytes_per_batch) if measured.bytes_per_batch else "-",
+            kilobytes(measured.bytes_per_batch) if measured.batch_bytes else "-",
         )
         for contender, measured in comparison.measurements.items()
     ]
